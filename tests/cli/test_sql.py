@@ -1,5 +1,7 @@
 """What `verdict sql` writes, for people and for programs."""
 
+import csv
+import io
 import json
 from functools import partial
 
@@ -42,6 +44,12 @@ def test_what_programs_read_is_what_there_is(sql: Run) -> None:
     assert sql(QUERY, "--json").lines == [
         {"projection": "p", "version": 1, "error": MESSAGE, "topic": None}
     ]
+    assert [*csv.reader(io.StringIO(sql(QUERY, "--csv").stdout))] == [
+        ["projection", "version", "error", "topic"],
+        ["p", "1", MESSAGE, ""],
+    ]
+    values = sql("SELECT x'00ff' AS bytes, '{\"a\": 1}' AS json", "--csv").stdout
+    assert values == 'bytes,json\n00ff,"{""a"": 1}"\n'
 
 
 @pytest.mark.parametrize("terminal", [False, True])

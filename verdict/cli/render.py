@@ -1,5 +1,6 @@
-"""Output: tables or JSON on stdout, everything else on stderr."""
+"""Output: tables, CSV or JSON on stdout, everything else on stderr."""
 
+import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +45,21 @@ def show_json(value: Any, flush: bool = False) -> None:
 def in_json(value: Any) -> str:
     """Return a value as one line of JSON."""
     return escape_json(json_line(value).decode())
+
+
+def show_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows as CSV with a header. NULL is empty, bytes are hexadecimal, JSON is its text."""
+    write = csv.writer(sys.stdout, lineterminator="\n").writerow
+    write(columns)
+    for row in rows:
+        write(map(_field, row))
+
+
+def _field(value: object) -> object:
+    if isinstance(value, bytes):
+        return value.hex()
+    text = in_json(value) if isinstance(value, list | dict) else value
+    return escape(text) if isinstance(text, str) and sys.stdout.isatty() else text
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:

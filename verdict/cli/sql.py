@@ -9,7 +9,7 @@ import typer
 
 from verdict.adapters.sql.readers.reader import Access, open_reader
 from verdict.cli.options import Json, settings_of
-from verdict.cli.render import note, show, show_json, table
+from verdict.cli.render import note, show, show_csv, show_json, table
 from verdict.errors import VerdictError
 from verdict.settings.settings import Settings
 
@@ -30,6 +30,7 @@ def sql(
         ),
     ] = None,
     json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
     role: Annotated[
         Access,
         typer.Option("--as", help="How much to see: auditors see payloads, support sees all."),
@@ -38,16 +39,18 @@ def sql(
     """Run a query on the read side; without one, list the views.
 
     It reads the views and nothing else. A table ends after 1000 rows, and one that is too wide for
-    the terminal is printed record by record. JSON is one object a line, and has all rows.
+    the terminal is printed record by record. CSV and JSON have all rows; JSON is an object a line.
     """
     if query is not None and not query.strip():
         raise typer.BadParameter("the query is empty: give a SELECT, or the name of a view")
     with _answer(settings_of(), query, role) as (columns, rows):
         if json:
             _show_json(columns, rows)
+        elif csv:
+            show_csv(columns, rows)
         else:
             show_table(columns, rows)
-    if query is None and not json:
+    if query is None and not (json or csv):
         note("`verdict sql VIEW` describes the columns of one")
 
 
@@ -86,6 +89,6 @@ def show_table(columns: Sequence[str], rows: Rows) -> None:
     found = [*islice(rows, SHOWN_ROWS + 1)]
     show(table(columns, found[:SHOWN_ROWS]))
     if len(found) > SHOWN_ROWS:
-        note(f"only the first {SHOWN_ROWS} rows are shown: --json prints all")
+        note(f"only the first {SHOWN_ROWS} rows are shown: --json and --csv print all")
     elif not found:
         note("no rows")

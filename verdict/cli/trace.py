@@ -25,6 +25,8 @@ FROM_COLUMNS = (
     "events' own bytes"
 )
 MOST_ASKED = 1_000_000  # all are in memory at once
+SHOWN = 10  # repetitions of a command
+OUTCOME = ("aggregate_type", "aggregate_id", "command_id", "status", "reason", "to_version")
 READ = """\
 SELECT p.topic, p."partition", p.next_offset FROM projection_position p
 JOIN projection_live l ON l.projection = p.projection AND l.version = p.version
@@ -56,7 +58,7 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
         for command in found.commands:
             show_json(command)
     elif found.commands:
-        rows = (row for command in found.commands for row in _rows(command))
+        rows = (row for command, again in _folded(found.commands) for row in _rows(command, again))
         show(table(("at", "version", "what", ""), rows))
     note(read)
     for one in found.missing:
@@ -76,8 +78,9 @@ def trace(
 ) -> None:
     """Show a flow as a tree: each command, its events, and the commands that policies sent for it.
 
-    Rejected commands are included. The data comes from the read side; the exit code is 1 if it does
-    not know the flow. With --json one object per command record that no event in the flow caused,
+    Rejected commands are included. A command that was sent again is shown once, with the positions
+    of its repetitions. The data comes from the read side; the exit code is 1 if it does not know
+    the flow. With --json one object per command record that no event in the flow caused,
     the others below the events that caused them; `checked` says whether an event's fields were read
     from its bytes, which auditors may see, or from the columns of the archive.
     """
@@ -105,9 +108,10 @@ def explain(
 ) -> None:
     """Show why a command ended as it did: what it met, and what to send instead.
 
-    A command that was sent again is shown once; with --json there is an object for each record. The
-    data comes from the read side; the exit code is 1 if it does not know the command. `checked` is
-    as in `verdict trace`. `verdict state … --at-version` shows the aggregate at that version.
+    A command that was sent again is shown once, with the positions of its repetitions; with --json
+    there is an object for each record. The data comes from the read side; the exit code is 1 if it
+    does not know the command. `checked` is as in `verdict trace`. `verdict state … --at-version`
+    shows the aggregate at that version.
     """
     settings = settings_of()
     with open_reader(settings, role) as reader:
@@ -118,11 +122,8 @@ def explain(
         for one in found:
             show_json(one)
         return
-    shown = [one for one in found if not one["response"]["duplicate"]] or found[:1]
-    for one in shown:
-        show(*_explanation(one))
-    if again := len(found) - len(shown):
-        note(f"{again:,} more records of the command got the same outcome: --json shows them")
+    for one, again in _folded(found):
+        show(*_explanation(one, again))
     if not all(event["checked"] for one in found for event in (*one["winners"], *one["events"])):
         note(FROM_COLUMNS)
 
@@ -134,7 +135,7 @@ def _read(reader: Reader, events: str, responses: str) -> str:
     return f"read so far: {', '.join(positions) or f'nothing of {events} and {responses}'}"
 
 
-def _rows(command: Fields) -> Iterator[tuple[Any, ...]]:
+def _rows(command: Fields, again: str) -> Iterator[tuple[Any, ...]]:
     response = command["response"]
     if response is None:
         yield "", "", "?", Text("its outcome is missing", "yellow")
@@ -144,9 +145,11 @@ def _rows(command: Fields) -> Iterator[tuple[Any, ...]]:
         yield at, "", response["command_type"], about
     for event in command["events"]:
         yield "", event["version"], f"  {event['event_type']}", _fields(event)
+    if again:
+        yield "", "", "  sent again", Text(again, "dim")
 
 
-def _explanation(one: Fields) -> Iterator[Table | Text]:
+def _explanation(one: Fields, again: str) -> Iterator[Table | Text]:
     response = one["response"]
     about = f"{response['aggregate_type']} {response['aggregate_id']!r}"
     yield Text(f"{response['command_type']} to {about} ").append_text(_outcome(response))
@@ -155,7 +158,7 @@ def _explanation(one: Fields) -> Iterator[Table | Text]:
     names = ("decided_at", "expected_version", "correlation_id", "actor", "rule_code")
     facts = [(name, response[name]) for name in names]
     facts += [("cause", _cause(one["cause"])), ("met_version", one["met_version"])]
-    facts += [("instead", one["instead"])]
+    facts += [("instead", one["instead"]), ("sent again", again or None)]
     yield pairs(fact for fact in facts if fact[1] is not None)
     for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
         if events:
@@ -171,7 +174,7 @@ def _cause(event: Fields | None) -> str | None:
 
 
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
-    for node in nodes:
+    for node, again in _folded(nodes):
         yield Text(indent).append_text(_command(node))
         if node["doubt"]:
             yield Text(f"{indent}  {node['doubt']}", "yellow")
@@ -180,6 +183,33 @@ def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
             fields = _fields(event)
             yield line.append(f", {fields}" if fields else "", "dim")
             yield from _lines(event["asked"], f"{indent}    ")
+        if again:
+            yield Text(f"{indent}  sent again: {again}", "dim")
+
+
+def _folded(found: Iterable[Fields]) -> Iterator[tuple[Fields, str]]:
+    """Yield each command once, with the positions and senders of its repetitions."""
+    first: dict[object, tuple[Fields, list[str]]] = {}
+    for number, one in enumerate(sorted(found, key=_is_repetition)):
+        response = one["response"]
+        outcome = response and tuple(response[name] for name in OUTCOME)
+        if _is_repetition(one) and outcome in first:
+            first[outcome][1].append(_position(response))
+        else:  # the first record of a repetition may belong to another flow
+            first[number if outcome is None or outcome in first else outcome] = (one, [])
+    for one, again in first.values():
+        more = [f"and {len(again) - SHOWN:,} more"] if len(again) > SHOWN else []
+        yield one, ", ".join([*again[:SHOWN], *more])
+
+
+def _is_repetition(one: Fields) -> bool:
+    return one["response"] is not None and one["response"]["duplicate"]
+
+
+def _position(response: Fields) -> str:
+    source = response["source"]
+    by = f" by {response['actor']}" if response.get("actor") else ""
+    return f"{source['topic']}:{source['partition']}:{source['offset']}{by}"
 
 
 def _all_checked(nodes: Iterable[Fields]) -> bool:
