@@ -22,14 +22,13 @@ from verdict.operations.status.status import (
 )
 
 EVERY = [
-    "/", "/live", "/attention", "/rates", "/rates/live", "/rejections",
-    "/rejections?reason=DELETED",
-    "/sql", "/sql?q=select+1", "/application", "/commands", "/commands?outcome=BUSINESS_RULE",
-    "/events", "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
+    "/", "/live", "/attention", "/rates", "/rates/live", "/rejections", "/sql", "/audit",
+    "/rejections?reason=DELETED", "/application", "/sql?q=select+1", "/commands", "/events",
+    "/events?actor=nobody",
+    "/commands?outcome=BUSINESS_RULE", "/aggregates", "/aggregates?type=invoice&start=z", "/search",
     "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1", "/flow?id=nobody",
     "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=order&id=o-1&from=0&version=2",
     "/aggregate?aggregate=order&id=gone", "/aggregate?aggregate=x&id=y", f"/explain?id={LATE}",
-    "/explain?id=nobody",
     *(
         f"{path}?{urlencode({'aggregate': 'order', name: ODD})}"
         for path, name in [
@@ -109,14 +108,15 @@ def test_problems_are_texts_in_one_colour(opened: Opened) -> None:
     page = opened()
     held = BlockedAggregateStatus("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
     page.looked.find(
-        problems=(Problem("2 dead letters are parked"),),
+        problems=(Problem("2 dead letters are parked: see `verdict blocked list`"),),
         projections=(ProjectionStatus("outcome", 1, "live", 0, "why", (held,), ()),),
     )
 
     answer = page.browser.get("/live").text
     assert 'class="verdict amber"' in answer
     assert "Something needs attention" in answer
-    assert "2 dead letters are parked" in answer
+    link = '<a href="/attention" title="verdict blocked list">Needs attention</a>'
+    assert f"2 dead letters are parked: see {link}" in answer
     assert "needs version" in answer
     assert Elements(answer).names.isdisjoint({"img"})
 

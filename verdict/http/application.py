@@ -19,7 +19,19 @@ from starlette.staticfiles import StaticFiles
 
 from verdict.adapters.sql.readers.reader import NotAllowedError
 from verdict.errors import UnreachableError, VerdictError
-from verdict.http import charts, commands, lists, pages, registry, repair, rest, search, sse, topics
+from verdict.http import (
+    audit,
+    charts,
+    commands,
+    lists,
+    pages,
+    registry,
+    repair,
+    rest,
+    search,
+    sse,
+    topics,
+)
 from verdict.http.auth import TokenRequiredError, guarded
 from verdict.http.bodies import Live, Ready
 from verdict.http.metrics import StatusCollector
@@ -76,7 +88,9 @@ def page_of(
     page.middleware("http")(partial(guarded, names=settings.allowed_hosts))
     page.mount("/static", StaticFiles(packages=[("verdict.http", "static")]))
     page.include_router(health)
-    for module in (rest, sse, commands, registry, topics, pages, lists, search, charts, repair):
+    for module in (
+        rest, sse, commands, registry, topics, pages, lists, audit, search, charts, repair,
+    ):  # fmt: skip
         page.include_router(module.router)
     described_once = cache(partial(described_as_json, page, settings))
     page.add_api_route(

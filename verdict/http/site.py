@@ -1,6 +1,7 @@
 """What a handler works with: the page's shared parts, and a request with what its sender sees."""
 
 import json
+import re
 from asyncio import Semaphore
 from importlib.metadata import version as version_of
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.adapters.sql.time_text import text_of, wall_clock
@@ -26,6 +27,14 @@ FORM_BYTES = 8_192
 QUERIES = 2  # of the SQL page, at a time
 TIME = Markup('<time datetime="{0}" title="{0}">{0}</time>')
 NOTHING = "\u2013"
+PAGES = {  # verb → the page that does the same
+    "blocked": ("/attention", "Needs attention"),
+    "dead-letters": ("/attention", "Needs attention"),
+    "skip": ("/attention", "Needs attention"),
+    "sql": ("/sql", "SQL"),
+    "status": ("/", "Overview"),
+}
+VERB = re.compile(rf"`verdict ({'|'.join(PAGES)})\b[^`]*`")
 
 
 class BodyTooLongError(VerdictError):
@@ -115,6 +124,7 @@ def _templates() -> Environment:
         "number": lambda value: None if value is None else f"{value:,.1f}".removesuffix(".0"),
         # the script of the page shows how long ago that was
         "time": lambda text: None if text is None else TIME.format(text),
+        "linked": _linked,
     }
     return made
 
@@ -124,6 +134,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) and not isinstance(value, Markup):
         return escape_lines(value)
     return NOTHING if value is None else value
+
+
+def _linked(text: str) -> Markup:
+    """Return a text in which a verb becomes a link to the page that does the same."""
+    return Markup(VERB.sub(_link, str(escape(escape_lines(text)))))
+
+
+def _link(verb: re.Match[str]) -> str:
+    address, title = PAGES[verb[1]]
+    return f'<a href="{address}" title="{verb[0][1:-1]}">{title}</a>'
 
 
 def _cell(value: Any) -> str:
