@@ -10,8 +10,7 @@ from tests.read_side.responses import ACCEPTED
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.operations.audit.finding import Check, Finding
-from verdict.operations.audit.histories import Histories
-from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
+from verdict.operations.audit.histories import Histories, OutcomeAudit, SeenOutcome
 from verdict.streaming.event_log.record import PositionedEvent
 from verdict.wire.skip_record import NOTHING_PASSED_OVER, SkippedRanges
 from verdict.wire.stored_event import StoredEvent
@@ -71,6 +70,7 @@ def test_what_is_wrong_names_the_event_and_what_it_was_compared_with() -> None:
     assert told(audited(first, said=(1, b"\1" * 32))) == [(Check.LAST_HASH, 1, 11)]
     assert told(audited(first, said=(2, None))) == [(Check.VERSIONS, 2, 1)]
     assert told(audited(first, second, said=(1, None))) == [(Check.VERSIONS, 2, 12)]
+    assert audited(said=(0, None)) == [], "a rejection says that it never existed"
 
 
 def outcomes(
@@ -113,25 +113,32 @@ def test_a_response_or_a_letter_is_an_outcome() -> None:
     assert outcomes(*WHOLE, asked=range(2, 3)) == [], "Kafka has dropped the others"
 
 
+THERE_IS_NONE = "position.commands:0:2: something names a command at this place, and there is none"
+
+
 @pytest.mark.parametrize(
-    ("seen", "said"),
+    ("seen", "asked", "said"),
     [
-        (WHOLE[:4], "position.commands:0:2: the command is decided and has no outcome"),
-        ((*WHOLE, (1, SeenOutcome.RESPONSE)), "r:0:9: the command has two outcomes"),
-        ((WHOLE[0], *WHOLE[2:]), "position.commands:0:0: the command is refused, and its reject"),
-        (WHOLE[1:], "position.commands:0:0: there is a rejection, and no outcome says so"),
+        (WHOLE[:4], range(3), "position.commands:0:2: the command is decided and has no outcome"),
+        ((*WHOLE, (1, SeenOutcome.RESPONSE)), range(3), "r:0:9: the command has two outcomes"),
+        (
+            (WHOLE[0], *WHOLE[2:]),
+            range(3),
+            "position.commands:0:0: the command is refused, and its reject",
+        ),
+        (WHOLE[1:], range(3), "position.commands:0:0: there is a rejection, and no outcome says"),
+        (WHOLE, range(2), THERE_IS_NONE),
+        (
+            (*WHOLE[:2], *WHOLE[3:]),
+            range(2, 3),  # Kafka has dropped the others
+            "position.commands:0:1: events came of the command, and it has no outcome",
+        ),
     ],
 )
 def test_what_is_missing_or_too_much_is_named(
-    seen: tuple[tuple[int, SeenOutcome], ...], said: str
+    seen: tuple[tuple[int, SeenOutcome], ...], asked: range, said: str
 ) -> None:
-    assert any(one.startswith(said) for one in outcomes(*seen))
-
-
-def test_an_outcome_of_nothing_is_named() -> None:
-    there_is_none = "something names a command at this place, and there is none"
-
-    assert outcomes(*WHOLE, asked=range(2)) == [f"{COMMANDS}:0:2: {there_is_none}"]
+    assert any(one.startswith(said) for one in outcomes(*seen, asked=asked))
 
 
 @pytest.mark.proves("C-17")
@@ -140,19 +147,3 @@ def test_the_letter_of_a_skipped_command_is_an_outcome_though_it_is_not_read() -
 
     assert outcomes(*WHOLE, asked=range(2), passed=jumped) == []
     assert len(outcomes(*WHOLE, (2, SeenOutcome.RESPONSE), asked=range(2), passed=jumped)) == 1
-
-
-def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
-    seen = [one for one in WHOLE if one != (1, SeenOutcome.RESPONSE)]
-
-    assert outcomes(*seen, asked=range(2, 3)) == [
-        f"{COMMANDS}:0:1: events came of the command, and it has no outcome"
-    ]
-
-
-def test_an_aggregate_that_never_existed_misses_nothing_after_its_rejections() -> None:
-    histories = Histories("position", True)
-    refused = ACCEPTED.model_copy(update={"aggregate_id": "p-9", "to_version": 0})
-    histories.answer(refused, Source("position.responses", 0, 1))
-
-    assert [*histories.close()] == []

@@ -73,12 +73,7 @@ class Responder(threading.Thread):
     def run(self) -> None:
         options = {"bootstrap.servers": self._servers, "group.id": "responder"}
         consumer = Consumer(options | {"fetch.wait.max.ms": 10})
-        producer = Producer(
-            {
-                "bootstrap.servers": self._servers,
-                "linger.ms": 0,
-            }
-        )
+        producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 0})
         topics = map(self._topics.commands, TYPES)
         consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(PARTITIONS)])
         while not self._stopping.is_set():

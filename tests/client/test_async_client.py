@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.client.test_waiting import ABOUT, place, response_at
+from tests.client.test_pending import ABOUT, place, response_at
 from verdict.client import async_client
 from verdict.client.async_client import AsyncClient
 from verdict.client.connection import Outgoing

@@ -3,9 +3,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from queue import Queue
-from threading import Thread
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -214,20 +214,14 @@ def test_tasks_of_an_event_loop_share_a_client(
 
 
 def test_threads_may_share_a_client(client: Client, responder: Responder) -> None:
-    pendings: dict[str, list[Pending]] = {name: [] for name in "abcd"}
+    def send(name: str) -> list[Pending]:
+        return [client.send(f"{name}-{number}", ORDER, 0) for number in range(250)]
 
-    def send(name: str) -> None:
-        for number in range(250):
-            pendings[name].append(client.send(f"{name}-{number}", ORDER, 0))
+    with ThreadPoolExecutor() as threads:
+        sent = [*threads.map(send, "abcd")]
 
-    threads = [Thread(target=send, args=(name,)) for name in pendings]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    for name, sent in pendings.items():
-        outcomes = [pending.wait(PATIENCE_S) for pending in sent]
+    for name, pendings in zip("abcd", sent, strict=True):
+        outcomes = [pending.wait(PATIENCE_S) for pending in pendings]
         assert [outcome.aggregate_id for outcome in outcomes] == [f"{name}-{n}" for n in range(250)]
 
 
@@ -347,18 +341,16 @@ def response_to(pending: Pending) -> Response:
 
 FORKING = """
 import os, sys
-from verdict.client.client import Client
 from commands.order import DeleteOrder
+from compose.application import app
+from verdict.client.client import Client
 from verdict.client.errors import ForkedClientError
+from verdict.wire.topics import Topics
 
 servers, prefix = sys.argv[1:]
-from compose.application import app
-from verdict.wire.topics import Topics
 with Client(app, servers, Topics(app, prefix=prefix, partitions=4)) as client:
     pending = client.send("order-1", DeleteOrder(), expected_version=1)
-    child = os.fork()
-    if child == 0:
-        said = []
+    if (child := os.fork()) == 0:
         for attempt in (
             lambda: client.send("order-2", DeleteOrder(), expected_version=1),
             lambda: pending.wait(30),
@@ -367,9 +359,8 @@ with Client(app, servers, Topics(app, prefix=prefix, partitions=4)) as client:
             try:
                 attempt()
             except ForkedClientError as error:
-                said.append(str(error))
+                print(error, flush=True)
         client.close()
-        print(*said, sep="\\n", flush=True)
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     client.send("order-3", DeleteOrder(), expected_version=1)
@@ -381,18 +372,15 @@ with Client(app, servers, Topics(app, prefix=prefix, partitions=4)) as client:
 def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
-    """G-08; in a process of its own, as this one has threads that a fork would lose."""
-    arguments = [broker.bootstrap_servers, topics.prefix]
+    """In a process of its own, as this one has threads that a fork would lose."""
+    command = [sys.executable, "-W", "ignore", "-c", FORKING]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKING, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
+        [*command, broker.bootstrap_servers, topics.prefix],
+        capture_output=True, text=True, timeout=PATIENCE_S,
+    )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert len(said) == 3
-    for line in said:
-        assert "make a Client of its own in each process, after the fork" in line
+    assert all("make a Client of its own in each process, after the fork" in one for one in said)
     assert len(sent_bytes(broker, topics.commands("order"))) == 2  # the parent's

@@ -1,4 +1,4 @@
-"""What recovery makes of events and responses is what the operator's state holds."""
+"""What recovery makes of events and responses is what the decider's state holds."""
 
 import re
 from collections.abc import Iterable

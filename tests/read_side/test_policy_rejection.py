@@ -23,9 +23,8 @@ from verdict.model.message import iso_time
 from verdict.model.policy import Dispatch, Policy, command_id
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
-from verdict.operations.status.policy_rejections import (
+from verdict.operations.status.read_side_status import (
     COUNTED,
-    CURED,
     LISTED,
     NEWEST,
     policy_rejections,
@@ -185,42 +184,6 @@ def test_a_rejection_needs_attention_for_a_day(new_database: NewDatabase) -> Non
 
 
 @pytest.mark.proves("X-01")
-@pytest.mark.both_databases
-@pytest.mark.parametrize("is_mended", [True, False])
-def test_a_command_that_a_retry_cures_needs_no_attention(
-    new_database: NewDatabase, is_mended: bool
-) -> None:
-    """Each failed retry is one more rejection of the same command."""
-    order, broken = app.aggregate("order"), [True]
-
-    def decide(state: Any, command: Any) -> Any:
-        if broken and isinstance(command, FillOrder) and command.quantity == 1:
-            raise RuntimeError("a bug")
-        return order.decide(state, command)
-
-    url, clock = new_database(), Clock(wall_clock() - HOUR)
-    expected = (Reason.BUSINESS_RULE, Reason.INVALID_COMMAND, Reason.NOT_FOUND)
-    with InMemory(shop(*expected, order=replace(order, decide=decide)), clock=clock) as memory:
-        memory.send("o-1", PLACE, 0)
-        for fixed in (False, False, is_mended):
-            if fixed:
-                broken.clear()
-            clock.now += 10_000
-            memory.sql("SELECT 1 FROM dead_letter")
-        keep(memory, url)
-        bugs = [
-            one
-            for one in counted(url, memory.topics.application)
-            if one.reason == Reason.HANDLER_ERROR
-        ]
-
-    rejected = 2 if is_mended else 3
-    assert [(one.rejected, one.unexpected) for one in bugs] == [
-        (rejected, 0 if is_mended else rejected)
-    ]
-
-
-@pytest.mark.proves("X-01")
 def test_a_duplicate_adds_no_rejection_and_a_rebuild_gives_the_same(
     new_database: NewDatabase,
 ) -> None:
@@ -254,14 +217,13 @@ def test_what_is_counted_and_listed_is_found_by_an_index(read_side: ReadSide) ->
         ":policy": "'p'", ":reason": "'NOT_FOUND'", ":rule_code": "''",
     }  # fmt: skip
     plans = []
-    for statement in (COUNTED, CURED, LISTED, NEWEST):
+    for statement in (COUNTED, LISTED, NEWEST):
         for name, value in values.items():
             statement = statement.replace(name, value)
         plans.append("\n".join(plan(read_side, statement)))
 
-    counts, cured, listed, newest = plans
+    counts, listed, newest = plans
     assert re.search("(COVERING INDEX|Index Only Scan using) policy_rejection_v1_reason", counts)
-    assert "policy_rejection_v1_reason" in cured
     assert "policy_rejection_v1_time" in listed
     assert "event_archive_v1_correlation" in listed
     assert "policy_rejection_v1_time" in newest

@@ -102,7 +102,7 @@ def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
 
 def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
     deployment.create(deployment.topics.skips)
-    return StoppingRecords(engine, {"bootstrap.servers": deployment.servers}, deployment.topics)
+    return StoppingRecords(engine, lambda: deployment.options, deployment.topics)
 
 
 @pytest.mark.proves("B-09")

@@ -1,10 +1,8 @@
 """What is asked of a real Kafka, and said of it, whether a service runs or not."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide two of them
     AdminClient,
     AlterConfigOpType,
@@ -14,7 +12,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 
 from tests.application import APPLICATION
-from verdict.adapters.kafka import reader
 from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.operations.status.collect import get_status
@@ -46,29 +43,6 @@ def test_a_topic_that_somebody_let_forget_is_named_before_it_has(
     [said] = said_of_topics(get_status(settings).problems)
     assert "forgets.order.events: retention.ms is 1000, must be -1" in said
     assert said.part == "", "commands are decided all the same"
-
-
-def test_a_look_makes_few_clients(
-    broker: EmbeddedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each takes threads and connections; whoever watches a deployment looks all the time."""
-    settings = settings_alone(
-        APPLICATION,
-        bootstrap_servers=broker.bootstrap_servers,
-        data_dir=tmp_path,
-        topic_prefix="few.",
-    )
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}, settings.topics).create_missing()
-    made = []
-
-    def consumer(settings: dict[str, Any]) -> Consumer:
-        made.append(settings)
-        return Consumer(settings)
-
-    monkeypatch.setattr(reader, "Consumer", consumer)
-    get_status(settings)
-
-    assert len(made) == 3, "what is committed, what is written, and what people decided"
 
 
 def forget(servers: str, topic: str) -> None:

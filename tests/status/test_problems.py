@@ -38,14 +38,6 @@ def projection(
     return ProjectionStatus(name, version, state, lag, stopped_by, held, ())
 
 
-def processor(name: str, lag: int) -> ProcessorStatus:
-    return ProcessorStatus(name, 1, "owner", lag)
-
-
-def commands(lag: int) -> CommandsStatus:
-    return CommandsStatus("order.commands", 0, 5, 5 + lag, lag)
-
-
 def held(error: str | None) -> BlockedAggregateStatus:
     return BlockedAggregateStatus("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
 
@@ -69,9 +61,7 @@ def test_that_nothing_runs_or_that_it_starts_is_said(tmp_path: Path) -> None:
 @pytest.mark.proves("U-05")
 def test_where_a_sender_keeps_others_waiting_is_named() -> None:
     kept = OpenTransaction("order.commands", 2, 48, 51)
-    found = StatusReport(service=None, data_dir=Path("/data"), open_transactions=(kept,))
-
-    [said] = problems_of(found)
+    [said] = problems_of(replace(QUIET, open_transactions=(kept,)))
 
     assert (
         "stays open on order.commands:2 at offset 48: the 3 offsets from there on are not read"
@@ -82,11 +72,10 @@ def test_where_a_sender_keeps_others_waiting_is_named() -> None:
 
 @pytest.mark.proves("G-01")
 def test_a_component_that_has_read_further_than_kafka_goes_is_named() -> None:
-    found = StatusReport(
-        service=None,
-        data_dir=Path("/data"),
-        commands=(commands(3), commands(-2)),
-        processors=(processor("lake", -1), processor("policies", 0)),
+    found = replace(
+        QUIET,
+        commands=tuple(CommandsStatus("c", 0, 5, 5 + lag, lag) for lag in (3, -2)),
+        processors=(ProcessorStatus("lake", 1, "me", -1), ProcessorStatus("policies", 1, "me", 0)),
         projections=(projection("outcome", lag=-7), projection("us_holder", 2, lag=None)),
         dead_letters=DeadLettersStatus(0, 0, -4),
     )
@@ -103,9 +92,8 @@ def test_a_component_that_has_read_further_than_kafka_goes_is_named() -> None:
 
 
 def test_a_stopped_component_is_named_with_the_reason() -> None:
-    found = StatusReport(
-        service=None,
-        data_dir=Path("/data"),
+    found = replace(
+        QUIET,
         projections=(
             projection("a", stopped_by="no disk"),
             projection("b", held=(held(None), held("odd"))),

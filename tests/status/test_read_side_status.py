@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from verdict.adapters.sql.readers.reader import Reader
-from verdict.operations.status import policy_rejections, read_side_status
+from verdict.operations.status import read_side_status
 from verdict.operations.status.read_side_status import ReadSideViews
 from verdict.operations.status.status import (
     DeadLettersStatus,
@@ -33,13 +33,12 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side_status.EVENTS: [(9,)],
     read_side_status.ANSWERED: [("ACCEPTED", 4)],
     read_side_status.REFUSED: [("OVERFILL", 2)],
-    policy_rejections.COUNTED: [
+    read_side_status.COUNTED: [
         ("ship", "DELETED", None, 5, 0),
         ("ship", "HANDLER_ERROR", None, 9, 4),
     ],
-    policy_rejections.CURED: [("ship", "HANDLER_ERROR", 2)],
-    policy_rejections.NEWEST: [("c-9",)],
     read_side_status.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
+    read_side_status.NEWEST: [("c-9",)],
     read_side_status.SCATTERED: [(2, "order", "o-2", 3)],
     read_side_status.QUARANTINED: [(3, "order", "o-4", 2, "a gap")],
 }
@@ -93,5 +92,5 @@ def test_everything_else_is_counted_and_the_first_or_newest_is_named() -> None:
     assert (found.events, found.answered, found.refused) == (9, {"ACCEPTED": 4}, {"OVERFILL": 2})
     assert found.policy_rejections == (
         PolicyRejections("ship", "DELETED", None, 5, 0, None),
-        PolicyRejections("ship", "HANDLER_ERROR", None, 9, 2, "c-9"),
+        PolicyRejections("ship", "HANDLER_ERROR", None, 9, 4, "c-9"),
     )

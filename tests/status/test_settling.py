@@ -9,7 +9,7 @@ import pytest
 from tests.application import APPLICATION
 from verdict.errors import TimedOutError
 from verdict.operations.status import collect
-from verdict.operations.status.collect import is_idle, wait_until_idle
+from verdict.operations.status.collect import wait_until_idle
 from verdict.operations.status.status import (
     CommandsStatus,
     DeadLettersStatus,
@@ -49,22 +49,6 @@ def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
     assert replace(QUIET, commands=None).lag is None
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "settled"),
-    [
-        (QUIET, QUIET, True),
-        (None, QUIET, False),
-        (replace(QUIET, commands=(commands(6, 0),)), QUIET, False),
-        (QUIET, replace(QUIET, projections=(projection(1),)), False),
-        (replace(QUIET, dead_letters=None), replace(QUIET, dead_letters=None), False),
-    ],
-)
-def test_it_takes_two_looks_with_nothing_left_and_nothing_new(
-    before: StatusReport | None, now: StatusReport, settled: bool
-) -> None:
-    assert is_idle(before, now) is settled
-
-
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[StatusReport]:
     """Return what is seen, one look after the other; the last one again and again."""
@@ -81,10 +65,14 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[StatusReport]:
     return found
 
 
-def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[StatusReport]) -> None:
-    seen += [replace(QUIET, commands=(commands(7, 2),)), QUIET]
+def test_it_takes_two_looks_with_nothing_left_and_nothing_new(seen: list[StatusReport]) -> None:
+    busy, earlier = commands(7, 2), commands(6, 0)
+    unknown = replace(QUIET, dead_letters=None)
+    seen += [replace(QUIET, commands=(busy,)), replace(QUIET, commands=(earlier,)), unknown, QUIET]
 
-    assert [look.lag for look in wait_until_idle(load_settings(APPLICATION))] == [2, 0, 0]
+    looks = wait_until_idle(load_settings(APPLICATION))
+
+    assert [look.lag for look in looks] == [2, 0, None, 0, 0]
 
 
 def test_when_nothing_moves_any_more_the_stopped_components_are_named(

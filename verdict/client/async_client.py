@@ -1,6 +1,7 @@
 """The client for asyncio: send a command, and await its outcome."""
 
 import asyncio
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Unpack
 
@@ -96,21 +97,17 @@ class AsyncClient(Connection):
 
 async def _done(pending: Pending, timeout_s: float) -> None:
     """Return when there is an outcome, when none can come any more, or after the time."""
-    loop = asyncio.get_running_loop()
-    arrived: asyncio.Future[None] = loop.create_future()
-    pending.when_done(partial(_tell, loop, arrived))
-    await asyncio.wait([arrived], timeout=timeout_s)
+    arrived = asyncio.Event()
+    pending.when_done(partial(_tell, asyncio.get_running_loop(), arrived))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await arrived.wait()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, arrived: asyncio.Future[None]) -> None:
+def _tell(loop: asyncio.AbstractEventLoop, arrived: asyncio.Event) -> None:
     """Wake up the loop, from the thread of the client."""
     try:
-        loop.call_soon_threadsafe(_arrive, arrived)
+        loop.call_soon_threadsafe(arrived.set)
     except RuntimeError:
         if not loop.is_closed():  # else nothing awaits it any more
             raise
-
-
-def _arrive(arrived: asyncio.Future[None]) -> None:
-    if not arrived.done():
-        arrived.set_result(None)

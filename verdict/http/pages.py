@@ -17,8 +17,7 @@ from verdict.http.site import Context, RequestContext
 from verdict.model.message import LARGEST, Fields
 from verdict.operations.inspect.aggregate import NotFoundError, history, state_at
 from verdict.operations.inspect.event_model import causes_in
-from verdict.operations.inspect.flow import flow, why
-from verdict.operations.inspect.history import reached_offsets
+from verdict.operations.inspect.flow import flow, reached_offsets, why
 from verdict.operations.inspect.queries import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.operations.status.status import total
 from verdict.read_side.projections.documented_view import about_view, columns_of

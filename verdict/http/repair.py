@@ -18,7 +18,7 @@ from verdict.operations.repair.dead_letters import DeadLetters
 from verdict.operations.repair.operator import NothingWaitsError, OperatorIdentity
 from verdict.operations.repair.repair_session import Repair, repair
 from verdict.operations.repair.stopping_records import StoppingRecords, place_of
-from verdict.operations.status.policy_rejections import LISTED, since
+from verdict.operations.status.read_side_status import LISTED, since
 
 SHOWN = 50  # rejected commands of policies on a page
 PERSONAL = ("payload", "replacement", "interventions")

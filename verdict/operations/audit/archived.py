@@ -84,7 +84,6 @@ def differences(
 
 
 def _altered(context: AggregateContext, row: Row, placed: PositionedEvent) -> Iterator[str]:
-    """Yield the columns that are not what follows from the event."""
     if isinstance(placed.content, str):
         return
     place, content = placed.place, placed.content

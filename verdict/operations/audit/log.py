@@ -12,8 +12,7 @@ from verdict.adapters.kafka.reader import KafkaLog
 from verdict.model.source import Source
 from verdict.operations.audit.archived import Row, differences, event_of, side_by_side
 from verdict.operations.audit.finding import Check, CheckResult, Finding
-from verdict.operations.audit.histories import Histories
-from verdict.operations.audit.outcomes import OutcomeAudit, SeenOutcome
+from verdict.operations.audit.histories import Histories, OutcomeAudit, SeenOutcome
 from verdict.read_side.as_of.resolving import await_settled, decided_offsets
 from verdict.streaming.event_log.archive import Archive
 from verdict.streaming.event_log.event_log import record_of_key
@@ -116,7 +115,6 @@ class LogAudit:
                     self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
 
     def _partition(self, aggregate_type: str, number: int, seen: OutcomeAudit) -> Iterator[Finding]:
-        """Yield what is wrong with a partition of events and its responses."""
         responses = TopicPartition(self.topics.responses(aggregate_type), number)
         histories = Histories(aggregate_type, not self._kept(responses).start)
         yield from self._events(aggregate_type, number, histories, seen)
@@ -248,7 +246,6 @@ class LogAudit:
                 yield from self._records(place)
 
     def _records(self, place: TopicPartition) -> Iterator[RawRecord]:
-        """Yield what Kafka has of a partition before the cut."""
         key = None if self.only is None else self.only.encode()
         self.tell(str(place))
         for count, message in enumerate(self.log.read({place: self._kept(place)}), 1):

@@ -179,7 +179,6 @@ class ProjectionAudit:
         return types[0] if len(types) == 1 else None
 
     def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:
-        """Yield what is wrong with the change feed."""
         feed = projection.feed
         if feed is None:
             return

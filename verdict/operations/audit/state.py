@@ -29,11 +29,12 @@ from verdict.write_side.state.lmdb_cache import LmdbCache, boot_id
 from verdict.write_side.state.shard_state import snapshot_key
 
 Stamps = frozenset[Stamp]
-Copies = Sequence[tuple[LmdbCache, bool]]
-Kept = tuple[int, bytes, bool]  # a stored version, its bytes, and whether the copy is at the head
+LocalCopies = Sequence[tuple[LmdbCache, bool]]
+StoredVersion = tuple[int, bytes, bool]
+"""A stored version, its bytes, and whether the copy is at the head of its log."""
 
 
-def copies_in(folder: Path, heads: Stamps) -> tuple[Copies, bool]:
+def copies_in(folder: Path, heads: Stamps) -> tuple[LocalCopies, bool]:
     """Begin to read the copies below a folder that hold anything.
 
     Return each with whether it is at the head of its log, and whether all heads are here.
@@ -56,7 +57,7 @@ class StateAudit:
     `unseen` counts aggregates that no copy here has, though another one may.
     """
 
-    copies: Copies
+    copies: LocalCopies
     complete: bool
     decided: TopicOffsets
     looked: CheckResult
@@ -75,7 +76,7 @@ class StateAudit:
         key = key_hash(snapshot_key(aggregate_type, name))
         found = ((copy.get(key), at_head) for copy, at_head in self.copies)
         stored = [(value_of(value), at_head) for value, at_head in found if value is not None]
-        kept: list[Kept] = []
+        kept: list[StoredVersion] = []
         for value, at_head in stored:
             try:
                 kept.append((decode_snapshot(context, value).version, value, at_head))
@@ -99,7 +100,7 @@ class StateAudit:
             yield _finding(aggregate_type, name, settled, "nothing is stored of it")
         self.unseen += settled > 0 and not (stored or self.complete)
 
-    def _fault(self, kept: Kept, folded: Mapping[int, bytes], settled: int) -> str | None:
+    def _fault(self, kept: StoredVersion, folded: Mapping[int, bytes], settled: int) -> str | None:
         """Return what is wrong with a stored version, of which `folded` has the right bytes."""
         version, value, at_head = kept
         if version not in folded:

@@ -10,7 +10,7 @@ from verdict.model.application import Application
 from verdict.model.message import LARGEST, Fields, Message, iso_time
 from verdict.model.personal import personal_paths
 from verdict.model.source import Source
-from verdict.operations.inspect.history import command_history, missing
+from verdict.operations.inspect.flow import command_history, missing
 from verdict.operations.inspect.queries import (
     EVENTS_BETWEEN,
     MOST,
@@ -83,14 +83,10 @@ def history(
     commands = [*command_history(map(response, reversed(newest)), events)]
     is_whole = not (more or offset or cut)
     lacking = missing(commands, altered) if is_whole else ()
-    said = (*altered.values(), *lacking, *_quarantine(reader, aggregate_type, aggregate_id))
-    return AggregateHistory(commands, more, said, is_whole and not said)
-
-
-def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
-    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
     named = f"{aggregate_type} {aggregate_id!r}"
-    return (quarantine_text(named, **one) for one in rows(reader, QUARANTINE, **about))
+    quarantined = (quarantine_text(named, **one) for one in rows(reader, QUARANTINE, **about))
+    said = (*altered.values(), *lacking, *quarantined)
+    return AggregateHistory(commands, more, said, is_whole and not said)
 
 
 def _checked(

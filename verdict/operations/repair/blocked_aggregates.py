@@ -355,7 +355,6 @@ def _is_of(columns: Any, name: str, key: AggregateKey) -> ColumnElement[bool]:
 
 
 def _behind(hold: BlockedAggregate) -> int:
-    """Return how many events wait behind the one that blocks."""
     return hold.version_seen - hold.version_needed
 
 

@@ -93,7 +93,6 @@ def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
 def _begins(
     positions: ReadPositions, topics: Topics, gone: Collection[str]
 ) -> dict[TopicPartition, int]:
-    """Return the offset at which each partition continues."""
     first = {
         TopicPartition(topic.name, number): 0
         for topic in topics.all()
@@ -143,7 +142,6 @@ def _record(kafka: KafkaConfig, topics: Topics, gone: Sequence[str], wish: SkipR
 
 
 def _with_new_ids(query: Query, kafka: KafkaConfig, found: Identity) -> ProgressRecord:
-    """Return the query's newest progress record with the new ids."""
     progress = readable_progress(kafka, query, wait=True)
     if progress is None:
         raise VerdictError(f"the progress record of {query.name} was deleted meanwhile: try again")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy.exc import DBAPIError
@@ -43,7 +44,8 @@ def repair(settings: Settings) -> Iterator[Repair]:
                 BlockedAggregates(
                     settings.application, engine, declared(settings.application, settings.chosen)
                 ),
-                StoppingRecords(engine, kafka_options(settings), settings.topics),
+                # Kafka may be away: only records need it
+                StoppingRecords(engine, partial(kafka_options, settings), settings.topics),
                 DeadLetters(engine, settings.topics),
             )
         except DBAPIError as error:

@@ -66,7 +66,10 @@ class Restored:
         if not self.lost:
             return "no archived event was lost"
         places = ", ".join(f"{count} of {place}" for place, count in sorted(self.lost.items()))
-        return f"Kafka had lost {places}; {self.appended} events were appended now"
+        return (
+            f"Kafka had lost {places}; {self.appended} events were appended now; `verdict verify` "
+            "names rows of projections that came from lost events which were not archived"
+        )
 
 
 def restore_events(settings: Settings, kafka: KafkaConfig, wish: SkipRequest) -> Restored:
@@ -97,7 +100,6 @@ class _Restoring:
     def run(self, wish: SkipRequest) -> Restored:
         decider = decider_query(self.settings.topics, self.settings.shards)
         self._cover_decided_commands(decider)
-        self._report_lost_beyond_archive()
         appender = Appender(self.kafka, decider.transactional_id)
         appender.use_up(self._unread())
         found = find_lost(self.engine, self.kafka, self.settings.topics)
@@ -169,24 +171,6 @@ class _Restoring:
         new = [one for one in decisions if (one.source, one.until_offset) not in known]
         write_skips(self.kafka.settings, self.settings.topics, new)
 
-    def _report_lost_beyond_archive(self) -> None:
-        """Log the projections that have read events that neither Kafka nor the archive has."""
-        with snapshot(self.engine) as connection:
-            every = position.every(connection)
-        archived = {place: at for name, _, place, at in every if name == "event_archive"}
-        with KafkaLog(self.kafka.settings) as log:
-            there = log.topics()
-            kept = log.bounds([place for place in archived if place.topic in there])
-        for name, version, place, at in every:
-            known = max(archived.get(place, at), kept[place].end if place in kept else at)
-            if at > known:
-                LOG.error(
-                    "projection %s v%s has read %s up to offset %s, and the archive and Kafka have "
-                    "it up to %s only: what it holds of the events between is in no log; build it "
-                    "again with `verdict projection rebuild %s`",
-                    name, version, place, at, known, name,
-                )  # fmt: skip
-
 
 def _check_conflicts(found: Restorations) -> None:
     said = [
@@ -209,7 +193,6 @@ def _check_conflicts(found: Restorations) -> None:
 
 
 def _record(catalog: Catalog, place: TopicPartition, event: ArchivedBytes) -> Record:
-    """Return the record of an archived event."""
     if (found := sha256(event.value).hexdigest()) != event.hash:
         raise VerdictError(
             f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} in "

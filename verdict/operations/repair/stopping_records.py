@@ -4,7 +4,7 @@ A projection also stops at the first record that it needs and Kafka has dropped.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, Row, select
@@ -44,7 +44,7 @@ def place_of(address: str) -> Source | None:
 class StoppingRecords:
     """Records by their position; decisions go to the topic that each run reads."""
 
-    def __init__(self, engine: Engine, options: Options, topics: Topics) -> None:
+    def __init__(self, engine: Engine, options: Callable[[], Options], topics: Topics) -> None:
         self._engine = engine
         self._options = options
         self._topics = topics
@@ -62,7 +62,7 @@ class StoppingRecords:
         """Skip the record, or those that Kafka dropped; return what happens next."""
         _, rows = self._at(str(place))
         names = [row.projection for row in rows]
-        with KafkaLog(self._options) as log:
+        with KafkaLog(self._options()) as log:
             partition = TopicPartition.of(place)
             kept = log.bounds([partition])[partition]
         end = max(place.offset + 1, kept.start) if until is None else until
@@ -73,7 +73,7 @@ class StoppingRecords:
             )
         request = SkipRequest(operator=by.operator, reason=by.reason or "", at=wall_clock())
         made = request.record(place, end)
-        write_skips(self._options, self._topics, [made])
+        write_skips(self._options(), self._topics, [made])
         with self._engine.begin() as connection:
             skips.copy(connection, [made])
         others = "" if end == place.offset + 1 else f" up to {end - 1}"

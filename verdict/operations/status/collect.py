@@ -53,15 +53,9 @@ def get_status(settings: Settings, timeout: DatabaseTimeout | None = None) -> St
     """Return how far each component has come, and what is wrong; within seconds, whatever hangs.
 
     What does not answer is unknown, and among the problems. Kafka is not asked if the service says
-    that it is away.
-
-    Args:
-        settings: Of the deployment. If they do not say where Kafka and the database are, the
-            service that runs on their data directory does.
-        timeout: Keep one for repeated calls: then a database that hangs is asked once.
-
-    Raises:
-        VerdictError: The service's announcement is damaged.
+    that it is away. If the settings do not say where Kafka and the database are, the service that
+    runs on their data directory does. With the same `timeout` for repeated calls, a database that
+    hangs is asked once.
     """
     running = service_on(settings.data_dir)
     processes = tuple(running.values())
@@ -86,30 +80,23 @@ def get_status(settings: Settings, timeout: DatabaseTimeout | None = None) -> St
 def wait_until_idle(settings: Settings, patience_s: float = 120.0) -> Iterator[StatusReport]:
     """Look until each command is decided, its consequences too, and each table shows them.
 
-    For tests and scripts next to a running service.
+    For tests and scripts next to a running service. The last look finds nothing left to do.
 
         for look in wait_until_idle(load_settings(app)):
             print(f"{look.lag} records behind")
 
-    Args:
-        settings: As for `get_status`.
-        patience_s: For so many seconds nothing may move.
-
-    Yields:
-        Each look; the last one finds nothing left to do.
-
     Raises:
-        TimedOutError: Nothing moved; says what is stopped.
-        VerdictError: The service's announcement is damaged.
+        TimedOutError: Nothing moved for `patience_s` seconds; says what is stopped.
     """
+    # one look is not enough: it asks one component after another, and a policy may send meanwhile
     before, now = None, get_status(settings)
     moved = time.monotonic()
     while True:
         yield now
-        if is_idle(before, now):
-            return
         if before is None or _reached(before) != _reached(now):
             moved = time.monotonic()
+        elif now.lag == 0:
+            return
         elif time.monotonic() - moved > patience_s:
             raise TimedOutError(
                 f"nothing moved for {patience_s:g} s, {now.lag} records behind"
@@ -117,15 +104,6 @@ def wait_until_idle(settings: Settings, patience_s: float = 120.0) -> Iterator[S
             )
         time.sleep(PAUSE_S)
         before, now = now, get_status(settings)
-
-
-def is_idle(before: StatusReport | None, now: StatusReport) -> bool:
-    """Tell from two looks whether nothing is left to do.
-
-    One is not enough: it asks one component after another, and a policy may send a command
-    meanwhile.
-    """
-    return before is not None and now.lag == 0 and _reached(before) == _reached(now)
 
 
 def _reached(found: StatusReport) -> tuple[object, ...]:
@@ -168,10 +146,10 @@ def _with_kafka(
     asking.problems += topic_problems(differences)
     if reads:
         asking.ask_database("belonging", partial(require_same_read_side, settings, kafka))
-    opened = asking.ask(partial(open_transactions, settings, log)) or ()
-    found = replace(found, open_transactions=opened)
+    opened = asking.ask(partial(open_transactions, settings, log))
+    found = replace(found, open_transactions=opened or ())
     if progress is not None:
-        decided = asking.ask(partial(decider, progress, settings.topics, log, opened))
+        decided = asking.ask(partial(decider, progress, settings.topics, log))
         if decided is not None:
             found = replace(found, decider=decided[0], commands=decided[1])
     ran = [progress_records[query] for query in others if query in progress_records]

@@ -111,7 +111,6 @@ def problems_of(found: StatusReport) -> Iterator[Problem]:
 
 
 def _ahead(found: StatusReport) -> Iterator[Problem]:
-    """Yield components that have read further than Kafka goes."""
     for name, part, lags in _lags(found):
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
             yield Problem(

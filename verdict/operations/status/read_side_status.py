@@ -10,10 +10,10 @@ from verdict.adapters.sql.readers.reader import Access, Reader, open_reader
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError
 from verdict.model.message import iso_time
-from verdict.operations.status.policy_rejections import policy_rejections
 from verdict.operations.status.status import (
     BlockedAggregateStatus,
     DeadLettersStatus,
+    PolicyRejections,
     PositionStatus,
     ProjectionStatus,
     QuarantinedAggregates,
@@ -72,6 +72,30 @@ SELECT count(*) OVER (), aggregate_type, aggregate_id, (
 QUARANTINED = """\
 SELECT count(*) OVER (), aggregate_type, aggregate_id, version, error FROM aggregate_quarantined
 ORDER BY 2, 3 LIMIT 1"""
+ATTENTION_MS = 24 * 60 * 60 * 1000  # of a rejection that its policy does not expect
+NEEDS_ATTENTION = "NOT rejection.expected AND rejection.decided_at > :since"
+COUNTED = f"""\
+SELECT policy, reason, rule_code, count(*), count(CASE WHEN {NEEDS_ATTENTION} THEN 1 END)
+FROM policy_rejection AS rejection GROUP BY reason, policy, rule_code ORDER BY 1, 2, 3"""
+# an event is found by its flow, which is that of the command: `event_id` has no index
+LISTED = f"""\
+SELECT listed.*, cause.event_type, cause.aggregate_type AS cause_type,
+cause.aggregate_id AS cause_id, cause.version AS cause_version
+FROM (
+  SELECT rejection.*, (
+    SELECT max(correlation_id) FROM outcome WHERE outcome.command_id = rejection.command_id
+  ) AS correlation_id
+  FROM policy_rejection AS rejection WHERE {NEEDS_ATTENTION}
+  ORDER BY rejection.decided_at DESC, rejection.command_id LIMIT :most OFFSET :offset
+) AS listed
+LEFT JOIN event_archive AS cause
+ON cause.correlation_id = listed.correlation_id AND cause.event_id = listed.event_id
+ORDER BY listed.decided_at DESC, listed.command_id"""
+# `coalesce` keeps the index by reason out of it: by time, the first row is found at once
+NEWEST = f"""\
+SELECT command_id FROM policy_rejection AS rejection WHERE {NEEDS_ATTENTION}
+AND coalesce(policy, '') = :policy AND coalesce(reason, '') = :reason
+AND coalesce(rule_code, '') = :rule_code ORDER BY decided_at DESC LIMIT 1"""
 
 
 def projection_statuses(settings: Settings) -> tuple[ProjectionStatus, ...]:
@@ -197,3 +221,20 @@ def _verified(reader: Reader) -> VerificationStatus | None:
 
 def _rows(reader: Reader, statement: str) -> list[Row]:
     return [*reader.select(statement).rows]
+
+
+def since() -> str:
+    """Return the time from which on a rejection needs attention."""
+    return iso_time(wall_clock() - ATTENTION_MS)
+
+
+def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
+    """Count the rejected commands of policies."""
+    young = {"since": since()}
+    found = list[PolicyRejections]()
+    for policy, reason, code, rejected, unexpected in [*reader.select(COUNTED, young).rows]:
+        of = {"policy": policy, "reason": reason, "rule_code": code or ""}
+        newest = [*reader.select(NEWEST, young | of).rows] if unexpected else []
+        command_id = newest[0][0] if newest else None
+        found.append(PolicyRejections(policy, reason, code, rejected, unexpected, command_id))
+    return (*found,)

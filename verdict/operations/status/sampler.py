@@ -25,11 +25,8 @@ HOURS = 3
 KEPT_MS = (HOURS * 60 + 1) * 60_000  # also of the minute before the first one that is shown
 
 
-class Progress(NamedTuple):
-    """How many offsets a component has come by, and how many wait for it; None: unknown."""
-
-    reached: int | None
-    waiting: int | None
+Progress = tuple[int | None, int | None]
+"""How many offsets a component has come by, and how many wait for it; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +96,15 @@ class StatusSampler:
 
     def _lag(self, name: str, progress: Progress, at: float) -> Lag:
         before = [(each.at, one) for each in self._samples if (one := each.parts.get(name))]
-        found = Lag(*progress, None, 0.0, None)
-        if progress.reached is None or progress.waiting is None:
+        reached, waiting = progress
+        found = Lag(reached, waiting, None, 0.0, None)
+        if reached is None or waiting is None:
             return found
         return replace(
             found,
-            seconds=_seconds(progress.reached, before, at) if progress.waiting > 0 else 0.0,
+            seconds=_seconds(reached, before, at) if waiting > 0 else 0.0,
             still_s=_still_s(found, before, at),
-            rate=_rate(progress.reached, before, at),
+            rate=_rate(reached, before, at),
         )
 
 
@@ -131,11 +129,7 @@ class Samples:
         self._latencies: dict[int, Latency] = {}
 
     def take(self) -> None:
-        """Take a sample.
-
-        Raises:
-            VerdictError: As `StatusSampler.look`.
-        """
+        """Take a sample; raises as `StatusSampler.look`."""
         look = self._look()
         found, at = look.standing, self._clock()
         commands = found.commands
@@ -168,15 +162,15 @@ def progress_of(found: StatusReport) -> dict[str, Progress]:
     progress: dict[str, Progress] = {}
     if found.commands is not None:
         lag = total(one.lag for one in found.commands)
-        progress[DECIDER] = Progress(sum(one.decided for one in found.commands), lag)
+        progress[DECIDER] = (sum(one.decided for one in found.commands), lag)
     for processor in found.processors or ():
-        progress[processor.processor] = Progress(processor.reached, processor.lag)
+        progress[processor.processor] = (processor.reached, processor.lag)
     for shown in found.projections or ():
         if shown.state == "live":
             reached = sum(one.next_offset for one in shown.positions)
-            progress[shown.projection] = Progress(reached, shown.lag)
+            progress[shown.projection] = (reached, shown.lag)
     if found.dead_letters is not None:
-        progress["dead-letters"] = Progress(None, found.dead_letters.lag)
+        progress["dead-letters"] = (None, found.dead_letters.lag)
     return progress
 
 

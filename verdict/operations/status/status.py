@@ -34,17 +34,13 @@ class DeciderStatus:
 
 @dataclass(frozen=True, slots=True)
 class CommandsStatus:
-    """How far a partition of commands is decided; `decided` is the next offset.
-
-    Commands from `open_at` on wait for a sender's transaction that stays open.
-    """
+    """How far a partition of commands is decided; `decided` is the next offset."""
 
     topic: str
     partition: int
     decided: int
     end: int
     lag: int
-    open_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

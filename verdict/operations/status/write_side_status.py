@@ -1,8 +1,8 @@
 """Kafka's topics: what differs, and how far the decider and the other processors have read them."""
 
 import time
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from verdict.adapters.kafka.connection import kafka_of
 from verdict.adapters.kafka.offsets import offsets_at
@@ -49,15 +49,13 @@ def topic_differences(settings: Settings, progress: ProgressRecord | None) -> li
     return TopicAdmin(options, topics).differences(progress.offsets if progress else None, accepted)
 
 
-def log_of(settings: Settings) -> KafkaLog:
-    """Return a reader for all questions of a status: to make a client takes longer than to ask."""
+@contextmanager
+def log_of(settings: Settings) -> Iterator[KafkaLog]:
+    """Open a reader for all questions of a status: to make a client takes longer than to ask."""
     kafka = kafka_of(settings)
-    log = KafkaLog(kafka.settings, kafka.transaction_timeout_s)
-    with ExitStack() as closing:
-        closing.enter_context(log)
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         log.await_answer(ANSWER_S)
-        closing.pop_all()  # the caller closes it
-    return log
+        yield log
 
 
 def ends_of(log: KafkaLog, topics: Collection[str]) -> LogEnds:
@@ -90,11 +88,10 @@ def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransactio
 
 
 def decider(
-    progress: ProgressRecord, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
+    progress: ProgressRecord, topics: Topics, log: KafkaLog
 ) -> tuple[DeciderStatus, tuple[CommandsStatus, ...]]:
     """Return the decider, and each partition of commands."""
     ends = ends_of(log, {*topics.every_commands(), *progress.offsets})
-    stay_open = {TopicPartition.of(one): one.offset for one in opened}
     about = DeciderStatus(
         progress.owner,
         progress.generation,
@@ -105,7 +102,7 @@ def decider(
     commands = []
     for place, end in sorted(ends.items()):
         decided = offsets_at(progress.offsets, place)
-        commands.append(CommandsStatus(*place, decided, end, end - decided, stay_open.get(place)))
+        commands.append(CommandsStatus(*place, decided, end, end - decided))
     return about, (*commands,)
 
 

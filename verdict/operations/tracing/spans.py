@@ -114,7 +114,6 @@ def _ns(millis: int) -> int:
 
 
 def _sampled(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
-    """Return the sender's span, if it is sampled."""
     carrier = {
         name: value.decode(errors="replace")
         for name, value in headers
