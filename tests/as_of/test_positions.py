@@ -1,6 +1,5 @@
 """As of when: what counts, and what cannot be told."""
 
-import json
 from pathlib import Path
 from random import Random
 
@@ -10,20 +9,16 @@ from pydantic import SecretStr
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.as_of.world import World
-from tests.event_log.followable import CutLog
 from tests.kit.databases import ReadSide
 from tests.kit.log import SECOND, START, opened
 from tests.read_side.responses import ACCEPTED, REJECTED
 from tests.tiers import the_first_of
 from verdict.adapters.kafka.log_identity import DifferentLogError
-from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.errors import UnreachableError, VerdictError
 from verdict.model.message import iso_time
 from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
-from verdict.read_side.as_of.materialiser import Materialiser
-from verdict.read_side.as_of.resolving import AsOf
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.tables import interventions, source_topics
 from verdict.read_side.tables.interventions import Intervention, Kind
@@ -233,21 +228,6 @@ def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
         world.told("us_holder_from_state", iso_time(wall_clock() - 1), tmp_path)
 
 
-def test_a_state_that_cannot_be_read_is_named_until_the_next_one_of_its_key(
-    world: World, tmp_path: Path
-) -> None:
-    topic = world.topics.named("share-holders")
-    ada = {"id": "p-1", "client": "ada", "ticker": "FB", "amount": 1, "exchange": "NYSE"}
-    world.put(topic, "p-1", ada)
-    world.put(topic, "p-1", {"id": "p-1"})
-
-    with pytest.raises(VerdictError, match=r"state of 'p-1': not readable: (.|\n)* written again"):
-        world.told("us_holder_from_state", "now", tmp_path)
-
-    world.put(topic, "p-1", ada | {"client": "bob"})
-    assert world.told("us_holder_from_state", "now", tmp_path)[0] == [("bob", 1)]
-
-
 def test_a_read_side_that_was_filled_from_another_kafka_tells_nothing(
     world: World, tmp_path: Path
 ) -> None:
@@ -283,61 +263,6 @@ def test_events_that_are_neither_archived_nor_in_kafka_or_do_not_exist_are_named
         world.told("us_holder", "now", tmp_path)
     assert [one.name for one in tmp_path.iterdir() if one.suffix in (".ndjson", ".new")] == []
     assert [*world.settings.data_dir.iterdir()] == []
-
-
-@pytest.mark.proves("A-03")
-def test_as_of_a_time_what_is_lost_is_named_though_nothing_that_is_left_is_so_old(
-    world: World, tmp_path: Path
-) -> None:
-    world.happen("é", opened("ada"))
-    world.write()
-    world.archive()
-    then = iso_time(START + 3 * SECOND)
-    world.happen("é-1", opened("bob"))
-    world.write()
-    lost = world.ends(world.topic)[0][1]
-    world.events.pace = 9 * SECOND
-    world.happen("é-1", PositionTransferred(client="cleo"))
-    world.write()
-    world.drop(before=lost)
-
-    with pytest.raises(
-        EventsMissingError, match=rf"position\.events:0 .* and Kafka has them from {lost} "
-    ):
-        world.told("us_holder", then, tmp_path)
-
-    world.settings = world.settings.model_copy(update={"database_url": NOWHERE})
-    with pytest.raises(UnreachableError):
-        world.told("us_holder", then, tmp_path)
-
-
-@pytest.mark.proves("A-03")
-def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
-    world: World, tmp_path: Path
-) -> None:
-    """A-03."""
-    traffic(world, 2, Random(3))
-    world.archive()
-    before = world.told("us_holder", "now", tmp_path)
-    cut = Cut(world)
-
-    cut.run(AsOf(), str(tmp_path / "cut.ndjson"))
-
-    assert [low for low, _ in world.bounds(world.topic)] == [5, 0]
-    rows, completion = before
-    *told, printed = map(json.loads, (tmp_path / "cut.ndjson").read_bytes().splitlines())
-    assert ([tuple(row.values()) for row in told], printed) == (rows, completion)
-
-
-class Cut(Materialiser):
-    """Of a Kafka that drops records before they are read."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world.settings, "us_holder")
-        self._world = world
-
-    def _log(self) -> KafkaLog:
-        return CutLog(self._world.options, lambda: self._world.drop(before=5))
 
 
 @pytest.mark.long

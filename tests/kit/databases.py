@@ -4,13 +4,14 @@ import atexit
 import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
+from sqlalchemy import URL, Engine, MetaData, delete, event, make_url, select
 
 from tests.application import APPLICATION
 from verdict.adapters.sql.readers.reader import Reader
@@ -85,6 +86,18 @@ class ReadSide:
                 table.name: sorted(map(tuple, connection.execute(select(table))), key=str)
                 for table in tables.sorted_tables
             }
+
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """Collect the statements that are sent in the block."""
+        sent: list[str] = []
+
+        def note(_: object, __: object, statement: str, *___: object) -> None:
+            sent.append(statement)
+
+        event.listen(self.engine, "before_cursor_execute", note)
+        yield sent
+        event.remove(self.engine, "before_cursor_execute", note)
 
     def clear(self) -> None:
         """Make it as new."""

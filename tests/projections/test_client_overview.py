@@ -1,56 +1,29 @@
 """What a client has, over orders and positions: examples, and histories against an oracle."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from random import Random
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from sqlalchemy import create_engine
 
-from projections.client_overview import client_overview
 from projections.us_exchanges import US_EXCHANGES
-from schemas.order import (
-    OrderCancelled,
-    OrderCompleted,
-    OrderDeleted,
-    OrderFilled,
-    OrderModified,
-    OrderPlaced,
-)
-from schemas.position import (
-    PositionAdjusted,
-    PositionClosed,
-    PositionOpened,
-    PositionRelisted,
-    PositionTransferred,
-)
-from tests.application import APPLICATION
+from schemas.order import OrderCancelled, OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
+from schemas.position import PositionAdjusted, PositionClosed, PositionOpened, PositionTransferred
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import SECOND, START, EventLog, opened
 from tests.read_side.accidents import (
     Followed,
-    Rules,
     Shown,
     Step,
     follow,
-    in_order,
     of_orders,
     of_positions,
     placed,
     steps,
 )
-from tests.read_side.second_version import compared
 from tests.tiers import examples
 from verdict.model.message import LARGEST, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.apply.batch import Delivery
-from verdict.read_side.as_of.materialiser import AsOfRecords, fold
-from verdict.read_side.projections.documented_view import query_of
-from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.streaming.event_log.record import RawRecord
-from verdict.wire.partitions import TopicPartition
-from verdict.wire.topics import Topics
 
 TYPES = "order", "position"
 OVERVIEW = "SELECT * FROM client_overview ORDER BY client"
@@ -176,99 +149,3 @@ def test_whatever_happens_it_is_what_the_events_say(
     """With repeated, late and missing events, crashes and restarts; and built again, the same."""
     run = Followed(read_side, "client_overview", *TYPES, query=OVERVIEW, oracle=oracle)
     follow(run, sequence)
-
-
-class Said:
-    """What `as_of` asks of the records, of a log in memory."""
-
-    topics = Topics(APPLICATION)
-
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
-
-    @property
-    def log(self) -> "Said":
-        return self
-
-    def read(self, starts: object, ends: Mapping[TopicPartition, int]) -> Iterator[RawRecord]:
-        for d in self._log.deliveries:
-            record = cast(RecordedEvent, d.record)
-            if d.offset < ends[TopicPartition(*d[:2])]:
-                yield RawRecord(*d[:3], record.aggregate_id.encode(), d.value)
-
-    def select(self, statement: str, parameters: object) -> list[tuple[Any, ...]]:
-        return []
-
-
-def history(random: Random, count: int) -> EventLog:
-    """Return orders and positions with the same ids, some events twice, some late."""
-    log, rules, late = EventLog(2, *TYPES), Rules(), []
-    names = [f"a-{number}" for number in range(12)]
-    names_of_clients, places = ["ada", "bob", "cleo", "dora"], ["NASDAQ", "IEX", "LON"]
-    while len(log.deliveries) < count:
-        client, number = random.choice(names_of_clients), random.randint(1, 9)
-        payload = random.choice(
-            [
-                placed(client, number + 1000, number),
-                opened(client, random.choice(places)),
-                OrderFilled(quantity=number, price_cents=1),
-                OrderModified(quantity=number + 2000, limit_price_cents=number),
-                random.choice([OrderCompleted(), OrderCancelled(), OrderDeleted()]),
-                PositionTransferred(client=client),
-                PositionRelisted(exchange=random.choice(places)),
-                random.choice([PositionClosed(), PositionAdjusted(amount=number)]),
-            ]
-        )
-        name = random.choice(names)
-        if not rules.allow(name, payload):
-            continue
-        if random.random() < 0.05:
-            late.append(log.add_unseen(name, payload))
-            continue
-        log.add(name, payload)
-        if random.random() < 0.1:
-            log.repeat(cast(RecordedEvent, random.choice(log.deliveries).record))
-        if late and random.random() < 0.2:
-            log.repeat(late.pop())
-    return log
-
-
-@pytest.mark.proves("V-01", "A-03")
-@pytest.mark.parametrize("seed", [1, 2])
-def test_live_built_again_and_as_of_any_position_it_is_what_the_events_say(
-    read_side: ReadSide, seed: int
-) -> None:
-    random = Random(seed)
-    log = history(random, 120)
-    archive, applier = (read_side.applier(name) for name in ("event_archive", "client_overview"))
-    archive.apply(log.everything())
-    reached = dict.fromkeys(log.partitions, 0)
-    for _ in range(4):
-        ends = {place: random.randint(reached[place], end) for place, end in log.ends.items()}
-        applier.apply(log.between(reached, ends))
-        reached = ends
-
-        events = in_order(log.events(reached))
-        assert read_side.select(OVERVIEW) == oracle(events) == as_of(log, reached)
-    half = START + random.randint(0, 120) * SECOND
-    events = [event for event in in_order(log.events(log.ends)) if event.decided_at <= half]
-    assert as_of(log, log.ends, half) == oracle(events) != []
-
-    applier.apply(log.everything())
-    found = compared(read_side, "client_overview", log.deliveries)
-    assert all(one.equal and one.live.rows for one in found)
-
-
-def as_of(log: EventLog, ends: Mapping[TopicPartition, int], until: int = 2**62) -> Rows:
-    """Return what is told as of a position, or of a time."""
-    projection, engine = compile_projection(client_overview), create_engine("sqlite://")
-
-    def wanted(delivery: Delivery) -> bool:
-        return cast(RecordedEvent, delivery.record).decided_at <= until
-
-    fold(engine, projection, cast(AsOfRecords, Said(log)), ends, wanted)
-    with engine.connect() as connection:
-        shown = query_of(projection.views["client_overview"]).order_by("client")
-        rows = [tuple(row) for row in connection.execute(shown)]
-    engine.dispose()
-    return [(*row[:-1], iso_time(row[-1])) for row in rows]

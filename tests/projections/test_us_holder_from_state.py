@@ -23,12 +23,6 @@ from verdict.operations.repair.operator import NothingWaitsError, OperatorIdenti
 from verdict.read_side.apply.batch import UnreadableRecord
 from verdict.read_side.catalog import declared
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.read_your_writes import (
-    ProjectionUnavailableError,
-    ReadToken,
-    wait_for_projection,
-)
-from verdict.read_side.tables import blocked
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -85,32 +79,6 @@ def held(read_side: ReadSide) -> dict[str, int]:
     return {key: needed for _, key, needed, *_ in found}
 
 
-@pytest.mark.proves("H-02")
-def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
-    shown: Shown, caplog: pytest.LogCaptureFixture
-) -> None:
-    """H-02: the row stays as it was, in the same batch the others go on."""
-    shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")))
-    _, partition, offset = shown.log.next_place("1")
-
-    assert shown.after(("1", BAD), ("2", ("bob", "NYSE")), ("3", BAD), ("4", ("cleo", "IEX"))) == [
-        ("ada", 1), ("bob", 1), ("cleo", 1),
-    ]  # fmt: skip
-
-    assert not shown.applier.is_stopped
-    first, third = shown.read_side.select(HELD)
-    assert first == (
-        TOPIC, "1", offset + 1, offset + 1,
-        f"record {TOPIC}:{partition}:{offset}: state of '1': not readable: "
-        "ValidationError: no JSON; the next record of that key takes its place",
-    )  # fmt: skip
-    assert third[1] == "3"
-    assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
-        f"projection {NAME} v1 blocks {TOPIC} 1 at version {offset + 1}",
-        f"projection {NAME} v1 blocks {TOPIC} 3 at version {third[2]}",
-    ]
-
-
 def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> None:
     def buggy(row: Holding | None, state: ShareHolding) -> Holding:
         if state.client == "mallory":
@@ -129,28 +97,6 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     fixed = compared(read_side, NAME, shown.log.deliveries)
     assert [(one.live.rows, one.built.rows) for one in fixed] == [(1, 2), (1, 2)]
     read_side.close()
-
-
-@pytest.mark.proves("H-02")
-def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(blocked, "MOST_AT_FAULT", 2)
-    shown.after(("0", ("ada", "NYSE")), ("1", BAD), ("2", BAD))
-    assert {*held(shown.read_side)} == {"1", "2"}
-
-    assert shown.after(("0", None), ("3", BAD)) == [("ada", 1)]
-
-    assert shown.applier.is_stopped
-    ((error,),) = shown.read_side.select(STOPPED)
-    assert "more than 2 aggregates cannot be applied, the last: record share-holders:" in error
-
-    for key in ("1", "2", "3"):
-        shown.log.put(key, None)
-    shown.applier = shown.read_side.applier(NAME)
-    shown.applier.apply(shown.log.everything())
-    assert holders(shown.read_side) == []
-    assert (held(shown.read_side), shown.read_side.select(STOPPED)) == ({}, [])
 
 
 def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
@@ -199,20 +145,6 @@ def test_operators_see_it_with_what_helps(shown: Shown) -> None:
     assert [*operator.listed()] == []
     with pytest.raises(NothingWaitsError):
         operator.retry(address, by)
-
-
-def test_waiting_for_a_position_in_it_names_projections_that_can(shown: Shown) -> None:
-    shown.after(("1", BAD))
-
-    with (
-        shown.read_side.reader() as reader,
-        pytest.raises(
-            ProjectionUnavailableError,
-            match=r"keeps no row for each position, .*: us_holder or client_overview or "
-            r"position_state does",
-        ),
-    ):
-        wait_for_projection(APPLICATION, reader, NAME, ReadToken("position", "1", 1), 0)
 
 
 states = st.none() | st.tuples(

@@ -25,42 +25,28 @@ LARGEST = 2**63 - 1
 END_OF_TIME = "9999-12-31T23:59:59.999+00:00"
 
 INVOICE = {
-    "type": "RecordInvoice",
-    "created_time": NOW,
-    "store_id": "s",
-    "pos_id": "p",
-    "cashier_id": "c",
-    "customer_type": "PRIME",
-    "customer_card_no": "card",
-    "total_amount_cents": 1,
-    "number_of_items": 1,
-    "payment_method": "CASH",
-    "taxable_amount_cents": 1,
-    "cgst_cents": 1,
-    "sgst_cents": 1,
-    "cess_cents": 1,
+    "type": "RecordInvoice", "created_time": NOW, "store_id": "s", "pos_id": "p",
+    "cashier_id": "c", "customer_type": "PRIME", "customer_card_no": "card",
+    "total_amount_cents": 1, "number_of_items": 1, "payment_method": "CASH",
+    "taxable_amount_cents": 1, "cgst_cents": 1, "sgst_cents": 1, "cess_cents": 1,
     "delivery_type": "HOME-DELIVERY",
     "delivery_address": {"address_line": "a", "city": "b", "state": "c", "pin_code": "d"},
     "invoice_line_items": [
         {"item_code": "i", "item_price_cents": 1, "item_qty": 1, "total_value_cents": 1}
     ],
-}
+}  # fmt: skip
+PLACE = {"client": "a", "ticker": "t", "side": "BUY", "quantity": 9, "limit_price_cents": 1}
+OPEN = {"client": "a", "ticker": "t", "exchange": "NYSE", "amount": 1}
+AWARD = {"type": "AwardPoints", "total_cents": 1, "points_hundredths": 1}
 LIVES: dict[str, list[dict[str, Any]]] = {
     "position": [
-        {"type": "OpenPosition", "client": "a", "ticker": "t", "exchange": "NYSE", "amount": 1},
+        {"type": "OpenPosition", **OPEN},
         {"type": "AdjustPosition", "amount": 2},
         {"type": "RelistPosition", "exchange": "NASDAQ"},
         {"type": "TransferPosition", "client": "b"},
     ],
     "order": [
-        {
-            "type": "PlaceOrder",
-            "client": "a",
-            "ticker": "t",
-            "side": "BUY",
-            "quantity": 9,
-            "limit_price_cents": 1,
-        },
+        {"type": "PlaceOrder", **PLACE},
         {"type": "ModifyOrder", "quantity": 8, "limit_price_cents": 2},
         {"type": "FillOrder", "quantity": 1, "price_cents": 1},
         {"type": "CancelOrder", "cause": "c"},
@@ -71,10 +57,7 @@ LIVES: dict[str, list[dict[str, Any]]] = {
         {"type": "MoveParticipant", "program": "q"},
     ],
     "invoice": [INVOICE],
-    "loyalty": [
-        {"type": "AwardPoints", "invoice_number": "i", "total_cents": 1, "points_hundredths": 1},
-        {"type": "AwardPoints", "invoice_number": "j", "total_cents": 1, "points_hundredths": 1},
-    ],
+    "loyalty": [{**AWARD, "invoice_number": number} for number in ("i", "j")],
 }
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
-from pyspark import cloudpickle
 
 from schemas.order import (
     OrderCancelled,
@@ -34,10 +33,10 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.read_side.projections.builtin.aggregate_state import (
     StateEvolve,
     aggregate_state,
+    state_fields,
     state_views,
 )
 from verdict.read_side.projections.builtin.event_archive import event_archive
-from verdict.read_side.projections.builtin.state_field import state_fields
 from verdict.read_side.projections.documented_view import columns_of
 from verdict.read_side.schema.database import check_built
 
@@ -100,15 +99,6 @@ def test_columns_are_what_fields_are_and_names_that_are_taken_give_way() -> None
         "parts": "json", "counts": "json", "first": "json", "owner": "text",
         "global_position": "integer", "decided_at": "time",
     }  # fmt: skip
-
-
-def test_executors_get_what_folds_the_rows() -> None:
-    projection = aggregate_state(everything)
-    kept = cloudpickle.dumps(projection.builder)  # type: ignore[no-untyped-call]
-
-    assert vars(cloudpickle.loads(kept))["form"].row._fields[:3] == (
-        "life_cycle", "decided_at", "state_version",
-    )  # fmt: skip
 
 
 def test_an_aggregate_that_says_so_has_no_view() -> None:

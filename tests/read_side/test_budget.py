@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import event
 
 from benchmarks.workload import ISSUED_AT, commands
 from tests.application import APPLICATION
@@ -74,15 +73,11 @@ def decided(batches: int) -> Iterator[Records]:
         yield Records(laid, spans)
 
 
-class Counter:
-    """Counts calls of functions, and statements, while it is in use."""
+class Calls:
+    """Counts calls of functions in a block."""
 
-    def __init__(self, read_side: ReadSide) -> None:
-        self.calls = self.statements = 0
-        event.listen(read_side.engine, "before_cursor_execute", self._statement)
-
-    def __enter__(self) -> "Counter":
-        self.calls = self.statements = 0
+    def __enter__(self) -> "Calls":
+        self.count = 0
         self._before = sys.getprofile()
         sys.setprofile(self._call)
         return self
@@ -91,10 +86,7 @@ class Counter:
         sys.setprofile(self._before)
 
     def _call(self, frame: FrameType, what: str, argument: Any) -> None:
-        self.calls += what in ("call", "c_call")
-
-    def _statement(self, *_: object) -> None:
-        self.statements += 1
+        self.count += what in ("call", "c_call")
 
 
 @pytest.fixture(scope="module")
@@ -104,17 +96,17 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, 
     read_side = ReadSide(f"sqlite:///{folder / 'read.db'}")
     appliers = {name: read_side.applier(name) for name in STATEMENTS}
     found: dict[str, tuple[float, int]] = {}
-    counter, decoding = Counter(read_side), RecordDecoder(Topics(APPLICATION))
+    decoding = RecordDecoder(Topics(APPLICATION))
     for records in decided(3):  # all code has been used by the last one
-        with counter:
+        with Calls() as calls:
             deliveries = [decoding.delivery(*record) for record in records.laid]
-        found["decoding"] = counter.calls / COMMANDS, 0
+        found["decoding"] = calls.count / COMMANDS, 0
         batch = ProjectionBatch(deliveries, records.spans)
         for name, applier in appliers.items():
-            with counter:
+            with read_side.statements() as sent, Calls() as calls:
                 applier.apply(batch)
             assert not applier.is_stopped
-            found[name] = counter.calls / COMMANDS, counter.statements
+            found[name] = calls.count / COMMANDS, len(sent)
     read_side.close()
     return found
 

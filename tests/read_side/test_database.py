@@ -32,7 +32,7 @@ from verdict.read_side.schema.database import (
     open_database,
 )
 from verdict.read_side.schema.system_views import readable
-from verdict.settings.database_address import SUPPORT, parse
+from verdict.settings.database_address import SUPPORT
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}
@@ -190,13 +190,6 @@ def test_sqlite_is_safe_against_kill_and_power_loss_and_lets_readers_in(tmp_path
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.connection.dbapi_connection.in_transaction  # type: ignore[union-attr]
     engine.dispose()
-
-
-@pytest.mark.parametrize("plain", ["postgresql://u:pw@host/db", "postgres://u:pw@host/db"])
-def test_a_plain_postgresql_url_gets_our_driver(plain: str) -> None:
-    expected = "postgresql+psycopg://u:pw@host/db"
-
-    assert parse(plain).render_as_string(hide_password=False) == expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from schemas.order import OrderCancelled
-from schemas.position import PositionAdjusted, PositionClosed
+from schemas.position import PositionClosed
 from tests.application import decode_event, encode_event
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import AN_EVENT, SECOND, START, EventLog, opened
@@ -19,9 +19,6 @@ from verdict.read_side.apply.batch import Delivery, ProjectionBatch
 from verdict.read_side.tables import skips
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.skip_record import SkipRecord
-
-HISTORY = """SELECT version, event_type FROM event_archive
-    WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
 
 
 @pytest.mark.proves("A-01")
@@ -68,28 +65,6 @@ def test_an_event_is_archived_with_all_that_is_known_of_it(
 def parsed(value: object) -> object:
     """Return JSON as it is meant; PostgreSQL's driver has parsed it already."""
     return json.loads(value) if isinstance(value, str) else value
-
-
-@pytest.mark.proves("A-01")
-def test_the_history_of_an_aggregate_is_one_indexed_query(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
-    log.add("p-2", opened("bob"))
-    log.add("p-1", PositionClosed())
-    read_side.applier("event_archive").apply(log.batch())
-
-    assert read_side.select(HISTORY) == [
-        (1, "PositionOpened"),
-        (2, "PositionAdjusted"),
-        (3, "PositionClosed"),
-    ]
-    if read_side.engine.dialect.name == "sqlite":
-        with read_side.engine.connect() as connection:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {HISTORY}").all()
-        (step,) = (row[3] for row in plan)
-        assert step.startswith("SEARCH event_archive_v1 USING INDEX sqlite_autoindex_")
-        assert step.endswith("(aggregate_type=? AND aggregate_id=?)")
 
 
 @pytest.mark.proves("A-01")

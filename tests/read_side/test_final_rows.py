@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from projections.us_holder import us_holder
-from projections.us_holder_from_state import us_holder_from_state
 from schemas.position import PositionAdjusted
 from tests.application import APPLICATION
 from tests.kit.log import EventLog
@@ -93,29 +92,6 @@ def test_a_record_that_cannot_be_read_is_named(log: EventLog, tmp_path: Path) ->
 def test_a_process_that_ends_too_early_is_reported(tmp_path: Path) -> None:
     with pytest.raises(VerdictError, match="a process that folded records ended with code 1"):
         folded([tmp_path / "missing"])
-
-
-def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_the_reason() -> None:
-    good = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE"}'
-    states = [
-        (b"1", good), (b"1", b"?"), (b"2", b"?"), (b"3", b"?"), (b"3", None), (b"\xff", good),
-    ]  # fmt: skip
-    topic = Topics(APPLICATION).named("share-holders")
-    found = [RawRecord(topic, 2, offset, *state) for offset, state in enumerate(states, 7)]
-
-    [rows] = task_of(compile_projection(us_holder_from_state))(found)
-
-    [(name, version, *_)] = rows.values
-    assert (name, version) == ("1", 8)
-    gaps = rows.gaps
-    assert [(gap.aggregate_type, gap.aggregate_id, gap.version_needed) for gap in gaps] == [
-        (topic, "1", 9), (topic, "2", 10), (topic, "no id: 0xff", 13),
-    ]  # fmt: skip
-    assert str(gaps[0].fault).startswith(
-        f"record {topic}:2:8: state of '1': not readable: ValidationError: "
-    )
-    assert gaps[2].fault is not None
-    assert gaps[2].fault.delivery[:3] == (topic, 2, 12)
 
 
 def test_an_aggregate_with_a_gap_is_built_up_to_it_and_the_gap_is_reported() -> None:

@@ -177,14 +177,6 @@ def test_a_payload_that_does_not_fit_is_refused_with_the_reason(
     assert lot.read_side.dump() == before
 
 
-def test_a_payload_that_cannot_be_applied_either_is_kept_and_said(lot: Holding) -> None:
-    lot.hold("p-7")
-
-    said = lot.operator.edit(P7, to("mallory"), BY)
-
-    assert said.startswith(f"{P7} is edited, and still cannot be applied: ")
-
-
 def test_a_payload_whose_row_the_database_refuses_is_kept_and_said(postgresql: Server) -> None:
     incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
     with postgresql.database() as url:

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from projections.us_exchanges import US_EXCHANGES
-from schemas.position import (
-    PositionClosed,
-    PositionOpened,
-    PositionRelisted,
-    PositionTransferred,
-)
+from schemas.position import PositionClosed, PositionOpened, PositionRelisted, PositionTransferred
 from tests.kit.databases import ReadSide, Rows
 from tests.kit.log import EventLog, opened
 from tests.read_side.accidents import (

@@ -1,14 +1,10 @@
 from dataclasses import replace
-from random import Random
 
 import pytest
 
 from tests.kit.databases import ReadSide
-from tests.kit.log import EventLog, opened
-from tests.read_side.responses import ACCEPTED, MALFORMED, REJECTED, TOPIC, batch_of
-from tests.read_side.second_version import compared
+from tests.read_side.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
 from verdict.model.reason import Reason
-from verdict.model.source import Source
 from verdict.wire.response import Response
 
 COLUMNS = (
@@ -85,53 +81,3 @@ def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSid
     read_side.applier("outcome").apply(batch_of([REJECTED.model_copy(update={"message": "a\0b"})]))
 
     assert read_side.select("SELECT message FROM outcome") == [("a\\0b",)]
-
-
-@pytest.mark.parametrize("first", [0, 3], ids=["the least partition first", "the greatest first"])
-def test_outcomes_that_are_built_in_one_go_are_the_same(read_side: ReadSide, first: int) -> None:
-    """Also where commands of one aggregate are on several partitions."""
-    places = [(first, "a"), (1, "a"), (3 - first, "a"), (2, "b"), (2, "b")]
-    found = [
-        ACCEPTED.model_copy(
-            update={"aggregate_id": name, "source": Source("order.commands", partition, offset)}
-        )
-        for offset, (partition, name) in enumerate(places)
-    ]
-    found.append(
-        MALFORMED.model_copy(update={"aggregate_id": "b", "source": Source("order.commands", 0, 9)})
-    )
-    applier = read_side.applier("outcome")
-    for offset, response in enumerate(found):
-        applier.apply(batch_of([response], start=offset))
-
-    deliveries = batch_of(found).deliveries([TOPIC])
-    assert all(one.equal for one in compared(read_side, "outcome", deliveries))
-
-
-def test_the_longest_names_fit_the_indexes_of_every_database(
-    read_side: ReadSide, log: EventLog
-) -> None:
-    """Four bytes a character, and nothing that could be compressed."""
-
-    def longest(characters: int) -> str:
-        return "".join(map(chr, Random(1).sample(range(0x20000, 0x2A000), characters)))
-
-    name = longest(256)
-    read_side.applier("outcome").apply(
-        batch_of(
-            [
-                ACCEPTED.model_copy(
-                    update={
-                        "aggregate_id": name,
-                        "correlation_id": name,
-                        "command_id": longest(128),
-                    }
-                ),
-            ]
-        )
-    )
-    log.add(name, opened(name))
-    read_side.applier("us_holder").apply(log.batch())
-
-    assert read_side.holders() == {name: 1}
-    assert read_side.select("SELECT correlation_id FROM outcome") == [(name,)]

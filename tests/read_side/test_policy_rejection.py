@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.http.filled import PLACE, keep
 from tests.kit.databases import ReadSide
 from tests.read_side.second_version import compared
 from tests.read_side.test_indexed import plan
+from verdict.adapters.sql.readers.reader import Reader
 from verdict.adapters.sql.time_text import wall_clock
 from verdict.model.aggregate import Aggregate, InvalidApplicationError
 from verdict.model.application import Application
@@ -66,27 +68,23 @@ class Clock:
         return self.now
 
 
-def found(
-    url: str,
-    application: Application,
-    statement: str = "SELECT * FROM policy_rejection ORDER BY reason",
-) -> Any:
+@contextmanager
+def reading(url: str, application: Application) -> Iterator[Reader]:
     read_side = ReadSide(url, projections(application))
-    try:
-        with read_side.reader() as reader:
-            selected = reader.select(statement)
-            return [dict(zip(selected.columns, row, strict=True)) for row in selected.rows]
-    finally:
-        read_side.close()
+    with read_side.reader() as reader:
+        yield reader
+    read_side.close()
+
+
+def found(url: str, application: Application) -> list[dict[str, Any]]:
+    with reading(url, application) as reader:
+        selected = reader.select("SELECT * FROM policy_rejection ORDER BY reason")
+        return [dict(zip(selected.columns, row, strict=True)) for row in selected.rows]
 
 
 def counted(url: str, application: Application) -> tuple[PolicyRejections, ...]:
-    read_side = ReadSide(url, projections(application))
-    try:
-        with read_side.reader() as reader:
-            return policy_rejections(reader)
-    finally:
-        read_side.close()
+    with reading(url, application) as reader:
+        return policy_rejections(reader)
 
 
 def attention(url: str, application: Application) -> dict[str, int]:
@@ -194,19 +192,15 @@ def test_a_duplicate_adds_no_rejection_and_a_rebuild_gives_the_same(
             memory.put(record.topic, record.value, record.key)  # the policy's commands again
         url, decoding = new_database(), RecordDecoder(topics)
         keep(memory, url)
-        repeated = [
-            one
-            for one in found(url, memory.topics.application)
-            if one["reason"] != "INVALID_COMMAND"
-        ]
-        deliveries = [
-            decoding.delivery(*one[:3], one.key, one.value) for one in memory.events(topic)
-        ]
+        every = found(url, memory.topics.application)
+        repeated = [one["reason"] for one in every if one["reason"] != "INVALID_COMMAND"]
+        records = memory.events(topic)
+        deliveries = [decoding.delivery(*one[:3], one.key, one.value) for one in records]
         read_side = ReadSide(url)
         assert all(one.equal for one in compared(read_side, "policy_rejection", deliveries))
         read_side.close()
 
-    assert [one["reason"] for one in repeated] == ["BUSINESS_RULE", "NOT_FOUND"]
+    assert repeated == ["BUSINESS_RULE", "NOT_FOUND"]
 
 
 @pytest.mark.both_databases

@@ -8,7 +8,7 @@ from tests.kit.databases import ReadSide
 from tests.kit.log import EventLog, opened
 from verdict.model.source import Source
 from verdict.operations.status.read_side_status import QUARANTINED
-from verdict.read_side.tables import quarantined, source_topics
+from verdict.read_side.tables import skips, source_topics
 from verdict.wire.skip_record import DamagedAggregate, Kind, SkipRecord
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.proves("C-17")]
@@ -40,7 +40,7 @@ def decide(read_side: ReadSide, *decisions: SkipRecord) -> None:
     }
     with read_side.engine.begin() as connection:
         source_topics.note_followed(connection, follows | {"order_state": ["order.events"]})
-        quarantined.copy(connection, decisions)
+        skips.copy_quarantines(connection, decisions)
 
 
 def test_a_quarantined_aggregate_waits_in_all_that_follow_it_and_keeps_its_rows(

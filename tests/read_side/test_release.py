@@ -1,18 +1,15 @@
 """What came behind a gap is applied as soon as the missing event has come, from the archive."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import event as sql_event
 
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.application import APPLICATION
-from tests.conftest import NewDatabase
 from tests.kit.databases import NOW, ReadSide, Rows
 from tests.kit.log import EventLog, opened
-from tests.read_side.holding import Followed, failing_holder, with_holder
+from tests.read_side.holding import Followed
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
@@ -23,11 +20,6 @@ from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.apply.missing_events import missing_events
 from verdict.read_side.projections.kind_tables import compile_projection
-from verdict.read_side.read_your_writes import (
-    ProjectionUnavailableError,
-    ReadToken,
-    wait_for_projection,
-)
 from verdict.read_side.schema import creation
 from verdict.wire.topics import Topics
 
@@ -157,21 +149,6 @@ def test_a_long_wait_is_made_up_for_in_several_batches(
     assert [name for name, *_ in followed.held()] == ["p-00", "p-01", "p-02", "p-2"]
 
 
-def test_a_waiter_is_stopped_by_a_hold_and_not_after_the_release(followed: Gaps) -> None:
-    missing = followed.gap("p-1", PositionAdjusted(amount=2))
-    with followed.read_side.reader() as reader:
-        with pytest.raises(ProjectionUnavailableError, match="waits for version 2"):
-            wait_for_projection(
-                APPLICATION, reader, "us_holder", ReadToken("position", "p-1", 3), timeout_s=0
-            )
-
-        followed.log.repeat(missing)
-        followed.batch()
-        assert wait_for_projection(
-            APPLICATION, reader, "us_holder", ReadToken("position", "p-1", 3), timeout_s=0
-        )
-
-
 def test_a_second_version_that_is_built_is_released_too(followed: Gaps) -> None:
     missing = followed.gap("p-1", PositionTransferred(client="cleo"))
     until_here = followed.log.everything()
@@ -195,18 +172,11 @@ def test_a_second_version_that_is_built_is_released_too(followed: Gaps) -> None:
 
 def test_what_is_held_costs_three_statements_a_batch_and_no_hold_none(followed: Gaps) -> None:
     def cost() -> int:
-        sent: list[str] = []
         followed.log.add("p-0", PositionAdjusted(amount=1))
         batch = followed.log.batch()
         followed.archive.apply(batch)
-        engine = followed.read_side.engine
-
-        def note(_: object, __: object, statement: str, *___: object) -> None:
-            sent.append(statement)
-
-        sql_event.listen(engine, "before_cursor_execute", note)
-        followed.holder.apply(batch)
-        sql_event.remove(engine, "before_cursor_execute", note)
+        with followed.read_side.statements() as sent:
+            followed.holder.apply(batch)
         return len(sent)
 
     followed.log.add("p-0", opened("ada"))
@@ -243,49 +213,39 @@ def test_missing_events_are_looked_up_on_request(followed: Gaps) -> None:
     }
 
 
-class TestWhatCannotBeApplied:
-    """A released event is one like any other."""
+@pytest.mark.proves("A-05")
+def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
+    followed: Gaps,
+) -> None:
+    """The record in Kafka is whole, and no other's: to stop would not help."""
+    missing = followed.gap("p-1", PositionAdjusted(amount=2))
+    altered = releasing.ARCHIVE.update().where(releasing.ARCHIVE.c.version == 3)
+    with followed.read_side.engine.begin() as connection:
+        connection.execute(altered.values(value=b"garbage"))
+    followed.log.repeat(missing)
+    followed.log.add("p-2", opened("cleo"))
+    followed.batch()
+    followed.restart()
 
-    @pytest.fixture
-    def read_side(self, new_database: NewDatabase) -> Iterator[ReadSide]:
-        broken = failing_holder(lambda payload: payload == PositionAdjusted(amount=13))
-        read_side = with_holder(new_database(), broken)
-        yield read_side
-        read_side.close()
+    assert not followed.holder.is_stopped
+    waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
+    [(*held, error)] = followed.read_side.select(waits)
+    assert held == ["p-1", 3, 3]
+    assert "not readable: its row in event_archive was altered" in error
+    assert followed.read_side.holders() == {"bob": 1, "cleo": 1}
 
-    @pytest.mark.proves("A-05")
-    def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
-        self, followed: Gaps
-    ) -> None:
-        """The record in Kafka is whole, and no other's: to stop would not help."""
-        missing = followed.gap("p-1", PositionAdjusted(amount=2))
-        altered = releasing.ARCHIVE.update().where(releasing.ARCHIVE.c.version == 3)
-        with followed.read_side.engine.begin() as connection:
-            connection.execute(altered.values(value=b"garbage"))
-        followed.log.repeat(missing)
-        followed.log.add("p-2", opened("cleo"))
-        followed.batch()
-        followed.restart()
+    address = "us_holder/position/p-1"
+    operator = BlockedAggregates(
+        APPLICATION,
+        followed.read_side.engine,
+        {"us_holder": lambda _: followed.holder.projection},
+    )
+    with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
+        operator.edit(address, b"{}", OperatorIdentity("ada", "mistyped"))
+    said = operator.skip(address, OperatorIdentity("ada", "the disk lied"))
+    assert said == f"{address} is passed over, and all that waited behind it"
+    followed.log.add("p-1", PositionTransferred(client="dora"))
+    followed.batch()
 
-        assert not followed.holder.is_stopped
-        waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_blocked"
-        [(*held, error)] = followed.read_side.select(waits)
-        assert held == ["p-1", 3, 3]
-        assert "not readable: its row in event_archive was altered" in error
-        assert followed.read_side.holders() == {"bob": 1, "cleo": 1}
-
-        address = "us_holder/position/p-1"
-        operator = BlockedAggregates(
-            APPLICATION,
-            followed.read_side.engine,
-            {"us_holder": lambda _: followed.holder.projection},
-        )
-        with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
-            operator.edit(address, b"{}", OperatorIdentity("ada", "mistyped"))
-        said = operator.skip(address, OperatorIdentity("ada", "the disk lied"))
-        assert said == f"{address} is passed over, and all that waited behind it"
-        followed.log.add("p-1", PositionTransferred(client="dora"))
-        followed.batch()
-
-        assert followed.held() == []
-        assert followed.read_side.holders() == {"cleo": 1, "dora": 1}
+    assert followed.held() == []
+    assert followed.read_side.holders() == {"cleo": 1, "dora": 1}

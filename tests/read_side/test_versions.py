@@ -196,14 +196,6 @@ def test_a_version_is_built_shown_and_kept_and_none_is_built_under_the_eyes_of_r
     assert (built.select(roles), built.select(seen)) == ([(1, "live"), (2, "previous")], [(1, 2)])
 
 
-def test_a_version_that_has_a_feed_at_last_tells_of_all_groups(built: ReadSide) -> None:
-    with built.engine.begin() as connection:
-        swap(connection, SECOND, replace(FIRST, feed=None))
-
-    told = [(client, "entered", "") for client in ("ada", "bo", "cleo")]
-    assert built.changes()[3:] == told
-
-
 def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
     with built.engine.begin() as connection:
         creation.drop(connection, SECOND)

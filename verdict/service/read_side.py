@@ -17,7 +17,7 @@ from verdict.read_side.schema.database import (
     live_versions,
     open_database,
 )
-from verdict.read_side.tables import quarantined, skips
+from verdict.read_side.tables import skips
 from verdict.read_side.tables.same_log import bind_to_log
 from verdict.service.runner_process import RunnerProcess
 from verdict.settings.database_address import is_sqlite, parse
@@ -89,5 +89,5 @@ def sync_skips(options: Options, topics: Topics, database: Engine) -> SkippedRan
     decisions = read_skips(options, topics)
     with failing_in_words(database), database.begin() as connection:
         skips.copy(connection, decisions)
-        quarantined.copy(connection, decisions)
+        skips.copy_quarantines(connection, decisions)
         return skips.passed_over(connection)

@@ -175,7 +175,11 @@ class Applier:
             # it may be noted as stopped by an earlier applier, or by one of another process
             noted_as_stopped = self._live and versions.check_live(connection, self.projection)
             self._check_complete(connection, spans, ends)
-            result = self._applied(connection, apply, self._new(batch, spans))
+            new = self._new(batch, spans)
+            if self._overrides.are_needed:
+                result = self._overrides.apply(connection, apply, new)
+            else:
+                result = Overridden(apply(connection, [*readable(new)]), {}, False)
             held = blocked.record(
                 connection, self.projection, result.applied, self._clock(), result.held,
                 seen=self._live,
@@ -185,11 +189,6 @@ class Applier:
         self.positions, self.released, self._was_stopped = reached, result.released, False
         self._overrides.held, self._overrides.tries_again = held, False
         return result.applied
-
-    def _applied(self, connection: Connection, apply: Apply, new: Iterable[Delivery]) -> Overridden:
-        if self._overrides.are_needed:
-            return self._overrides.apply(connection, apply, new)
-        return Overridden(apply(connection, [*readable(new)]), {}, False)
 
     def _check_complete(
         self,

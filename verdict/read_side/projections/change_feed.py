@@ -11,7 +11,7 @@ from verdict.adapters.sql.bulk import BulkRows
 from verdict.adapters.sql.column_types import InstantType
 from verdict.adapters.sql.statements import append
 from verdict.model.recorded_event import RecordedEvent
-from verdict.read_side.projections.documented_view import View, comments_of, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.row_fold import RowChange
 from verdict.read_side.tables.columns import primary, required
 
@@ -56,7 +56,7 @@ class ChangeFeed:
         self._append(connection, entries)
 
     def view(self, about: str) -> View:
-        return described(select(self.table), about, **comments_of(self.table.c))
+        return described(select(self.table), about)
 
     def _only_here(self, connection: Connection, other: "ChangeFeed | None") -> list[str]:
         only: Any = select(self.groups.c[self.key])

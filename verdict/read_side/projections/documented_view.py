@@ -4,13 +4,12 @@ PostgreSQL keeps the sentences as comments, and `verdict sql` lists them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     Boolean,
-    Column,
     ColumnElement,
     CompoundSelect,
     Integer,
@@ -58,19 +57,17 @@ def described(selected: Query, about: str, /, **columns: str) -> DocumentedView:
     Args:
         selected: What it selects.
         about: A sentence for readers who know the business and not the code.
-        columns: A sentence about each of its columns, by name.
+        columns: Sentences by column, of those that are no columns of tables with a comment.
 
     Raises:
         ValueError: A column is left out, or one is described that is not there.
     """
-    if wrong := {*columns} ^ {*selected.selected_columns.keys()}:
+    shown = selected.selected_columns
+    own = {name: getattr(one, "comment", None) for name, one in shown.items()}
+    comments = {name: comment for name, comment in own.items() if comment is not None} | columns
+    if wrong := {*comments} ^ {*shown.keys()}:
         raise ValueError(f"{', '.join(sorted(wrong))}: selected or described, but not both")
-    return DocumentedView(selected, about, columns)
-
-
-def comments_of(columns: Iterable[Column[Any]]) -> dict[str, str]:
-    """Return what columns of tables say of themselves, by their names."""
-    return {one.name: one.comment or "" for one in columns}
+    return DocumentedView(selected, about, comments)
 
 
 def query_of(view: View) -> Query:

@@ -48,12 +48,13 @@ class StateFold(Generic[Row]):
         return Applied(self._applied, self._skipped, [*self._gaps.values()], self._reached)
 
     def _take(self, kept: Mapping[Key, FoldedRow[Row]], delivery: Delivery) -> None:
-        key, version = _key_of(delivery), delivery.offset + 1
+        state = _change_of(delivery)
+        key, version = (delivery.topic, state.key), delivery.offset + 1
         change = self.changes.get(key) or RowChange(kept.get(key, FoldedRow()))
         if version <= change.after.version:
             self._skipped += 1
             return
-        after = self._read(delivery)
+        after = self._read(delivery, state)
         if isinstance(after, CannotApplyError):
             self._gaps[key] = Gap(*key, version, version, after)
             self._reached.pop(key, None)
@@ -67,19 +68,23 @@ class StateFold(Generic[Row]):
         self.changes[key] = change
         self._applied += 1
 
-    def _read(self, delivery: Delivery) -> FoldedRow[Row] | CannotApplyError:
-        state, version = _change_of(delivery).value, delivery.offset + 1
-        if state is None:
+    def _read(self, delivery: Delivery, state: StateChange) -> FoldedRow[Row] | CannotApplyError:
+        value, version = state.value, delivery.offset + 1
+        cause: Exception | None = None
+        if value is None:
             return FoldedRow(version)
-        if isinstance(state, UnreadableRecord):
-            return _fault(delivery, f"not readable: {state.error}")
-        try:
-            row = self.evolve(None, state)
-            return FoldedRow(version, row, None if row is None else self.group(row))
-        except Exception as error:
-            fault = _fault(delivery, error_text(error))
-            fault.__cause__ = error
-            return fault
+        if isinstance(value, UnreadableRecord):
+            problem = f"not readable: {value.error}"
+        else:
+            try:
+                row = self.evolve(None, value)
+                return FoldedRow(version, row, None if row is None else self.group(row))
+            except Exception as error:
+                problem, cause = error_text(error), error
+        then = "the next record of that key takes its place"
+        fault = CannotApplyError(delivery, f"state of {state.key!r}: {problem}; {then}")
+        fault.__cause__ = cause
+        return fault
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class StateSource:
         return StateFold(evolve, group)
 
     def key(self, delivery: Delivery) -> Key:
-        return _key_of(delivery)
+        return delivery.topic, _change_of(delivery).key
 
     def topics(self, topics: Topics) -> Sequence[str]:
         return (topics.named(self.topic),)
@@ -136,18 +141,5 @@ class StateSource:
 
 
 def _change_of(delivery: Delivery) -> StateChange:
-    assert isinstance(delivery.record, StateChange), (
-        "a projection of a state topic follows nothing else"
-    )
+    assert isinstance(delivery.record, StateChange), "rows of states follow nothing else"
     return delivery.record
-
-
-def _key_of(delivery: Delivery) -> Key:
-    return delivery.topic, _change_of(delivery).key
-
-
-def _fault(delivery: Delivery, problem: str) -> CannotApplyError:
-    key = _change_of(delivery).key
-    return CannotApplyError(
-        delivery, f"state of {key!r}: {problem}; the next record of that key takes its place"
-    )

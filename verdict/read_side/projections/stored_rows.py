@@ -137,15 +137,13 @@ class StoredRows(Generic[Row]):
             return {}
         columns = self.table.c
         declared = (columns[name] for name in fields_of(self.row))
-        asked = is_any_of(connection, columns.aggregate_id, {name for _, name in keys})
-        statement = select(
-            self._type(keys),
-            columns.aggregate_id,
-            columns.version,
-            columns.group_key,
-            columns.present,
-            *declared,
-        ).where(asked, unchanged(self.table))
+        wanted = is_any_of(connection, columns.aggregate_id, {name for _, name in keys})
+        if is_of_types(self.table):
+            kind: ColumnElement[str] = columns.aggregate_type
+        else:
+            kind = literal(next(iter(keys))[0], Text)  # all are of one type
+        known = columns.aggregate_id, columns.version, columns.group_key, columns.present
+        statement = select(kind, *known, *declared).where(wanted, unchanged(self.table))
         make = self.row._make  # type: ignore[attr-defined]  # a named tuple
         return {
             (row[0], row[1]): FoldedRow(row[2], make(row[5:]) if row[4] else None, row[3])
@@ -157,7 +155,8 @@ class StoredRows(Generic[Row]):
 
         Where no index has to change none is touched, which would be most of what a row costs.
         """
-        form, indexed = self.form, _indexed(self.table)
+        form = self.form
+        indexed = {column.name for index in self.table.indexes for column in index.columns}
         leaves_alone = self._leaves_alone(indexed)
         new, stay, move = list[Stored](), list[Stored](), list[Stored]()
         for key, change in changes.items():
@@ -194,16 +193,6 @@ class StoredRows(Generic[Row]):
             return bool(of(old) == of(new))
 
         return leaves_alone
-
-    def _type(self, keys: Set[Key]) -> ColumnElement[str]:
-        if is_of_types(self.table):
-            return self.table.c.aggregate_type
-        (kind,) = {kind for kind, _ in keys}
-        return literal(kind, Text)
-
-
-def _indexed(table: Table) -> set[str]:
-    return {column.name for index in table.indexes for column in index.columns}
 
 
 def fields_of(row: type[Row]) -> tuple[str, ...]:

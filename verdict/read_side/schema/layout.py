@@ -162,11 +162,13 @@ def _renew(connection: Connection, name: str, selected: View) -> None:
 
 
 def _create(connection: Connection, name: str, selected: View, or_replace: bool = False) -> None:
-    if not _has_schemas(connection):
-        connection.exec_driver_sql(_marked_sql(connection, name, selected))
+    mark = _mark(connection, name, selected)
+    if not _has_schemas(connection):  # SQLite keeps a comment in the SQL of a view
+        create, select = _sql(connection, name, selected).split(" AS ", 1)
+        connection.exec_driver_sql(f"{create} AS /* {mark} */ {select}")
         return
     connection.execute(CreateView(query_of(selected), name, schema=VIEWS, or_replace=or_replace))
-    about = f"{about_view(selected)} ({_mark(connection, name, selected)})".strip()
+    about = f"{about_view(selected)} ({mark})".strip()
     connection.exec_driver_sql(_comments(connection, name, selected, about))
 
 
@@ -181,19 +183,11 @@ def _sql(connection: Connection, name: str, selected: View) -> str:
     return str(CreateView(query_of(selected), name).compile(dialect=connection.dialect))
 
 
-def _marked_sql(connection: Connection, name: str, selected: View) -> str:
-    """Return the SQL of a view for SQLite, which keeps a comment in it."""
-    create, select = _sql(connection, name, selected).split(" AS ", 1)
-    return f"{create} AS /* {_mark(connection, name, selected)} */ {select}"
-
-
 def _comments(connection: Connection, name: str, view: View, about: str) -> str:
     place = quoted(connection, VIEWS, name)
-    said = {f"VIEW {place}": about} | {
-        f"COLUMN {quoted(connection, place, column.name)}": column.about
-        for column in columns_of(view)
-    }
-    return "; ".join(f"COMMENT ON {what} IS {_literal(about)}" for what, about in said.items())
+    said = {f"VIEW {place}": about}
+    said |= {f"COLUMN {quoted(connection, place, c.name)}": c.about for c in columns_of(view)}
+    return "; ".join(f"COMMENT ON {what} IS {_literal(text)}" for what, text in said.items())
 
 
 def _literal(text: str) -> str:

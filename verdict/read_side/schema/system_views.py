@@ -8,12 +8,7 @@ from sqlalchemy import Column, ColumnElement, select, union_all
 
 from verdict.adapters.sql.readers.reader import Access, role_of
 from verdict.read_side.catalog import first_versions
-from verdict.read_side.projections.documented_view import (
-    DocumentedView,
-    View,
-    comments_of,
-    described,
-)
+from verdict.read_side.projections.documented_view import DocumentedView, View, described
 from verdict.read_side.projections.projection import Projection
 from verdict.read_side.tables import (
     blocked,
@@ -21,7 +16,6 @@ from verdict.read_side.tables import (
     interventions,
     outbox,
     position,
-    quarantined,
     skips,
     source_topics,
     verification,
@@ -34,12 +28,9 @@ from verdict.settings.settings import Settings
 def _shown(
     columns: Iterable[Column[Any]], about: str, where: ColumnElement[bool] | None = None
 ) -> DocumentedView:
-    """Return a view of columns, which say themselves what they show."""
-    shown = [*columns]
-    selected = select(*shown)
-    if where is not None:
-        selected = selected.where(where)
-    return described(selected, about, **comments_of(shown))
+    """Return a view of columns of tables, which have comments."""
+    selected = select(*columns)
+    return described(selected if where is None else selected.where(where), about)
 
 
 def _of_versions(*names: str) -> list[Column[Any]]:
@@ -65,10 +56,9 @@ SYSTEM_VIEWS: Mapping[str, View] = {
         "The topics, by Kafka's own ids, from which the read side was filled.",
     ),
     "projection_blocked": described(
-        union_all(select(blocked.table), quarantined.held()),
+        union_all(select(blocked.table), skips.blocked_by_quarantine()),
         "Aggregates that wait in a projection: an event is missing or cannot be applied, or the "
         "aggregate is quarantined.",
-        **comments_of(blocked.table.c),
     ),
     "projection_version": _shown(
         _of_versions("projection", "version", "state", "settings", "error", "stopped_at"),
@@ -102,7 +92,7 @@ SYSTEM_VIEWS: Mapping[str, View] = {
     ),
     "skipped_record": _shown(skips.table.c, "What operators decided about records and topics."),
     "aggregate_quarantined": _shown(
-        (one for one in quarantined.table.c if one.name != "last_version"),
+        (one for one in skips.quarantined.c if one.name != "last_version"),
         "Aggregates whose history is damaged now; their commands are rejected.",
     ),
 }

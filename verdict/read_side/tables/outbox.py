@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import Table, Text, cast, select
 
 from verdict.adapters.sql.column_types import InstantType, JsonType
-from verdict.read_side.projections.documented_view import View, comments_of, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.tables.columns import metadata, optional, primary, required
 
 # one row per batch that is recorded with all of its messages
@@ -30,14 +30,11 @@ messages = Table(
     optional("sent_at", InstantType, "When the receiver's system accepted it."),
     optional("error", Text, "Why it could not be sent."),
 )
-_shown = {
-    name: cast(column, JsonType).label(name) if name == "content" else column
-    for name, column in messages.c.items()
-}
+_content = messages.c.content
 VIEWS: Mapping[str, View] = {
     "outbox": described(
-        select(*_shown.values()),
+        select(*(cast(c, JsonType).label(c.name) if c is _content else c for c in messages.c)),
         "Messages that leave for other systems, such as mails, and what became of each.",
-        **comments_of(messages.c),
+        content=_content.comment or "",
     )
 }

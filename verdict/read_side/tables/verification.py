@@ -8,12 +8,7 @@ from sqlalchemy import BigInteger, Boolean, Connection, Table, Text, cast, inser
 
 from verdict.adapters.sql import sequence
 from verdict.adapters.sql.column_types import InstantType, JsonType
-from verdict.read_side.projections.documented_view import (
-    View,
-    comments_of,
-    described,
-    unless_allowed,
-)
+from verdict.read_side.projections.documented_view import View, described, unless_allowed
 from verdict.read_side.schema import layout
 from verdict.read_side.tables.columns import metadata, optional, primary, required
 
@@ -82,11 +77,12 @@ def _view() -> View:
     masked = columns.masked_first_findings
     first = unless_allowed(cast(masked, JsonType), masked).label(JSON[-1])
     plain = [column for column in columns if column is not masked]
-    comments = comments_of(plain) | {JSON[-1]: masked.comment or ""}
+    comments = {name: columns[name].comment or "" for name in shown}
     return described(
         select(*(shown.get(one.name, one) for one in plain), first),
         "Runs of `verdict verify`, and what each found; nothing removes it.",
         **comments,
+        first_findings=masked.comment or "",
     )
 
 

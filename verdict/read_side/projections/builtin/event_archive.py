@@ -32,7 +32,6 @@ from verdict.read_side.projections.builtin.rows import ArchivedEvent, archived_e
 from verdict.read_side.projections.documented_view import (
     Paths,
     View,
-    comments_of,
     described,
     masked,
     unless_allowed,
@@ -191,8 +190,9 @@ def _view(application: Application, table: Table) -> View:
         "metadata": cast(columns.metadata, JsonType),
         "value": unless_allowed(columns.value, columns.value),
     }
-    selected = select(*(shown.get(c.name, c).label(c.name) for c in columns))
-    return described(selected, "Every event, as it is in Kafka.", **comments_of(columns))
+    selected = select(*(shown[c.name].label(c.name) if c.name in shown else c for c in columns))
+    comments = {name: columns[name].comment or "" for name in shown}
+    return described(selected, "Every event, as it is in Kafka.", **comments)
 
 
 def personal(application: Application) -> Mapping[str, Paths]:

@@ -27,7 +27,7 @@ from verdict.adapters.sql.statements import add_new
 from verdict.model.application import Application
 from verdict.read_side.apply.batch import Delivery
 from verdict.read_side.projections.builtin.rows import OutcomeRow, RejectedCommand
-from verdict.read_side.projections.documented_view import View, comments_of, described
+from verdict.read_side.projections.documented_view import View, described
 from verdict.read_side.projections.projection import Applied, BuiltRow, Rebuildable
 from verdict.read_side.projections.stored_rows import columns_of_record
 from verdict.wire.topics import Topics
@@ -81,7 +81,7 @@ def outcome(version: int = 1) -> AppendProjection:
         table=table,
         topic_of=Topics.responses,
         views={
-            "outcome": described(select(table), about, **comments_of(of)),
+            "outcome": described(select(table), about),
             "misrouted_key": _misrouted(table),
         },
     )
@@ -119,7 +119,6 @@ def policy_rejection(application: Application, version: int = 1) -> AppendProjec
     view = described(
         select(*shown, expected, decided_at),
         "Rejections of commands that policies sent. A policy sees none of them.",
-        **comments_of([*shown, decided_at]),
         expected="Whether the policy expects it, by its declaration of today.",
     )
     return AppendProjection(
