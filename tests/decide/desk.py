@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 from hashlib import sha256
+from random import Random
 from typing import Any, NamedTuple
 
 from commands.order import FillOrder, ModifyOrder, PlaceOrder
 from commands.position import OpenPosition
 from tests.application import APPLICATION, CATALOG, encode_command, receive
 from tests.comparison import Published
-from tests.model import Record
+from tests.model import Model, Record
 from tests.model.reading import MAX_COMMAND_BYTES
-from tests.traffic import START, in_avro
+from tests.traffic import START, Traffic, in_avro
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
@@ -42,14 +43,9 @@ def command(
     at: int = 0,
     **more: Any,
 ) -> ReceivedCommand:
-    """Return a well-formed command for `order-1`, sent as Avro.
+    """Return a well-formed command for `order-1`, sent as Avro `at` ms after `START`.
 
-    Args:
-        payload: What is asked.
-        expected_version: As in the envelope.
-        offset: Of the record; also makes the command's id, unless `more` gives one.
-        at: Kafka's time of the record, in ms after `START`.
-        **more: Further fields of the envelope; times in ms.
+    `offset` makes the command's id, unless `more`, fields of the envelope, have one.
     """
     named = {"command_id": f"c-{offset}", "aggregate_id": "order-1"} | more
     fields = named | {"expected_version": expected_version, "payload": {}}
@@ -98,6 +94,15 @@ def after(*payloads: Command, at: int = 0) -> Snapshot[Any]:
         assert verdict.response.status == "ACCEPTED", verdict.response.message
         snapshot = verdict.snapshot
     return snapshot
+
+
+def log_of(seed: int, length: int, aggregates: int = 4) -> list[Record]:
+    """Return a commands log of every kind of traffic."""
+    traffic, model, log = Traffic(Random(seed), aggregates), Model(), list[Record]()
+    for _ in range(length):
+        log.append(traffic.next(model))
+        model.take(log[-1])
+    return log
 
 
 class Answer(NamedTuple):

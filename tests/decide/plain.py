@@ -5,6 +5,7 @@ in one way only, so the words for it are not here.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from hashlib import sha256
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tests.application import APPLICATION, CATALOG
+from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Event, iso_time
@@ -93,21 +95,18 @@ def digest(payload: Command) -> bytes:
     return sha256(CANONICAL.encode(fields).encode()).digest()
 
 
+@dataclass(frozen=True)
 class Asked:
     """A well-formed command, all of it as objects."""
 
-    def __init__(
-        self,
-        context: AggregateContext,
-        envelope: CommandEnvelope,
-        payload: Command,
-        of: CommandRecord,
-    ) -> None:
-        self.context = context
-        self.rules = context.aggregate
-        self.envelope = envelope
-        self.payload = payload
-        self.record = of
+    context: AggregateContext
+    envelope: CommandEnvelope
+    payload: Command
+    record: CommandRecord
+
+    @property
+    def rules(self) -> Aggregate[Any]:
+        return self.context.aggregate
 
     @classmethod
     def of(cls, context: AggregateContext, record: CommandRecord) -> "Asked | None":
@@ -127,15 +126,12 @@ class Asked:
 
     def judged(self, state: DictState, limits: Limits) -> Iterator[OutputRecord]:
         of, ids = self.rules.name, self.envelope
-        at, asked = (
-            snapshot_key(of, ids.aggregate_id),
-            outcome_key(of, ids.aggregate_id, ids.command_id),
-        )
+        at = snapshot_key(of, ids.aggregate_id)
+        asked = outcome_key(of, ids.aggregate_id, ids.command_id)
         kept, told = state.get(at), state.get(asked)
         before = NEVER_EXISTED if kept is None else decode_snapshot(self.context, kept)
-        response, events, after = self._verdict(
-            before, None if told is None else decode(Response, told), limits
-        )
+        earlier = None if told is None else decode(Response, told)
+        response, events, after = self._verdict(before, earlier, limits)
         changed: dict[bytes, StateEntry] = {}
         if events:
             changed[at] = StateEntry(encode_snapshot(self.context, after))
@@ -143,10 +139,8 @@ class Asked:
             changed[asked] = outcome_entry(encode(response), limits)
         state.commit(changed, 0)
         for event in events:
-            topic, key = TOPICS.events(of), ids.aggregate_id.encode()
-            yield OutputRecord(
-                topic, key, encode_event(self.context, event), joined(event_headers(event)), True
-            )
+            topic, value = TOPICS.events(of), encode_event(self.context, event)
+            yield OutputRecord(topic, self.record.key, value, joined(event_headers(event)), True)
         yield from _answers(response, self.record, ids.traceparent)
         if response.reason == Reason.HANDLER_ERROR:
             letter = dead_letter(self.record, f"HANDLER_ERROR {response.message}")

@@ -4,15 +4,13 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
-from random import Random
 from typing import Any
 
 import pytest
 
 from tests.application import APPLICATION, decode_event, encode_event
-from tests.decide.desk import command_record
-from tests.model import Model, Record
-from tests.traffic import Traffic
+from tests.decide.desk import command_record, log_of
+from tests.model import Record
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.wire.partitions import OffsetRange, TopicPartition
 from verdict.wire.records import decode
@@ -28,16 +26,6 @@ from verdict.write_side.state.shard_state import FOR_EVER, DictState, StateEntry
 
 TOPICS = Topics(APPLICATION)
 ALL = {topic: [10**9] * TOPICS.partitions for topic in TOPICS.every_commands()}  # is decided
-
-
-def traffic(seed: int, length: int) -> list[Record]:
-    """Return a commands log of every kind of traffic."""
-    model, log = Model(), list[Record]()
-    source = Traffic(Random(seed), aggregates=4)
-    for _ in range(length):
-        log.append(source.next(model))
-        model.take(log[-1])
-    return log
 
 
 def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[OutputRecord]]:
@@ -100,13 +88,13 @@ def faults(records: Iterable[Stored], memory: Memory = MEMORY) -> list[str]:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
     limits = Limits(memory_ms=60 * 60 * 1000)
-    state, outputs = decided(traffic(seed, 300), limits)
+    state, outputs = decided(log_of(seed, 300), limits)
 
     assert entries(stored(outputs), MEMORY._replace(limits=limits)) == state.entries
 
 
 def test_outcomes_from_before_a_time_are_not_recovered() -> None:
-    _, outputs = decided(traffic(1, 100), Limits())
+    _, outputs = decided(log_of(1, 100), Limits())
     records = stored(outputs)
 
     every, late = (entries(records, MEMORY._replace(since=since)) for since in (0, 120))
@@ -152,7 +140,7 @@ def test_one_leap_of_a_clock_costs_half_a_day_of_what_is_remembered(
 HISTORY = next(  # all records of an aggregate with three events, each of a command of its own
     found
     for _, of_one in groupby(
-        stored(decided(traffic(7, 200), Limits())[1]), key=attrgetter("aggregate_type", "key")
+        stored(decided(log_of(7, 200), Limits())[1]), key=attrgetter("aggregate_type", "key")
     )
     for found in [[*of_one]]
     if sum(one.rank == EVENT for one in found) == 3

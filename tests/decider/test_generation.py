@@ -48,27 +48,24 @@ def at(batch_id: int, *, committed: bool) -> CheckpointPosition:
     return CheckpointPosition(query_id="q", initial={}, last=batch, committed=committed)
 
 
-@pytest.mark.parametrize("position", [FRESH, at(0, committed=False)])
+@pytest.mark.parametrize(
+    ("position", "is_kept"),
+    [
+        (FRESH, True),
+        (at(0, committed=False), True),
+        (at(0, committed=True), False),
+        (at(1, committed=False), False),
+    ],
+)
 def test_a_seed_is_kept_until_batch_0_is_committed(
-    recovered: Generation, position: CheckpointPosition
+    recovered: Generation, position: CheckpointPosition, is_kept: bool
 ) -> None:
-    recovered.tidy(position, [])
-
     wanted = [(shard, str(recovered.seed / file)) for shard, file in SEEDS]
-    assert recovered.seeded
-    assert recovered.seeds(position) == wanted
-
-
-@pytest.mark.parametrize("position", [at(0, committed=True), at(1, committed=False)])
-def test_a_seed_that_is_taken_in_is_removed(
-    recovered: Generation, position: CheckpointPosition
-) -> None:
-    assert recovered.seeds(position) == []
+    assert recovered.seeds(position) == (wanted if is_kept else [])
 
     recovered.tidy(position, [])
 
-    assert not recovered.seeded
-    assert not recovered.seed.exists()
+    assert recovered.seeded == recovered.seed.exists() == is_kept
 
 
 def test_a_generation_that_has_started_replaces_all_others(
@@ -83,16 +80,6 @@ def test_a_generation_that_has_started_replaces_all_others(
     recovered.tidy(FRESH, former)
 
     assert {*(tmp_path / "decider").iterdir()} == {recovered.folder, later.folder}
-
-
-def test_a_seed_that_was_not_finished_is_none(tmp_path: Path) -> None:
-    generation = Generation(tmp_path, 2)
-    generation.clear()
-    (generation.seed / "shard=0").mkdir(parents=True)
-    (generation.seed / "shard=0" / "a.parquet").touch()
-
-    assert not generation.seeded
-    assert generation.seeds(FRESH) == []
 
 
 def swap(seed: Path) -> None:

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.application import APPLICATION
+from tests.decide.desk import log_of
 from tests.decider.test_fold import decided
 from tests.processor.fake_state import MapShardState
-from tests.processor.test_processor import _frame, _rows, by_topic_and_key, log_of
+from tests.processor.test_processor import _frame, _rows, by_topic_and_key
 from verdict.streaming.exactly_once.state_moves import moves_of
 from verdict.wire.progress_record import ShardState
 from verdict.wire.topics import Topics

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
@@ -15,10 +14,10 @@ from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from schemas.order import OrderFilled
 from tests.application import APPLICATION, encode_command, encode_snapshot
-from tests.decide.desk import OPEN, PLACE, command_record
+from tests.decide.desk import OPEN, PLACE, command_record, log_of
 from tests.decide.plain import outputs_of
-from tests.model import Model, Record
-from tests.traffic import START, Traffic
+from tests.model import Record
+from tests.traffic import START
 from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
 from verdict.model.application import Application
 from verdict.model.command import Refused
@@ -126,12 +125,7 @@ def test_any_commands_are_decided_as_in_the_plain_way(
 def test_careless_traffic_is_decided_as_in_the_plain_way(
     seed: int, limits: Limits, cut: int
 ) -> None:
-    traffic, model, log = Traffic(Random(seed), aggregates=2), Model(), list[Record]()
-    for _ in range(40):
-        log.append(traffic.next(model))
-        model.take(log[-1])
-
-    assert_same([command_record(one) for one in log], limits, cut)
+    assert_same([command_record(one) for one in log_of(seed, 40, aggregates=2)], limits, cut)
 
 
 def careless(state: Any, command: Any) -> Any:

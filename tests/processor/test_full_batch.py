@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.application import APPLICATION
-from tests.decide.desk import command_record
+from tests.decide.desk import command_record, log_of
 from tests.model import Record
-from tests.processor.test_processor import _frame, cut, log_of, unpacked
+from tests.processor.test_processor import _frame, cut, unpacked
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.outputs import Handover, chunks_of
 from verdict.wire.topics import Topics

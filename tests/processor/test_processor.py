@@ -18,10 +18,9 @@ from commands.order import ModifyOrder
 from compose.application import app
 from tests.application import APPLICATION
 from tests.comparison import assert_as_the_model_says
-from tests.decide.desk import PLACING, as_json, command_record, placed
-from tests.model import Model, Record, fold
+from tests.decide.desk import PLACING, as_json, command_record, log_of, placed
+from tests.model import Record, fold
 from tests.processor.fake_state import MapShardState
-from tests.traffic import Traffic
 from verdict.model.application import Application
 from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.output_chunks import records_in
@@ -45,16 +44,6 @@ def make_state(request: pytest.FixtureRequest, tmp_path: Path) -> MakeState:
     if request.param == "plain":
         return MapShardState
     return partial(LogStructuredState, folder=tmp_path / "local")
-
-
-def log_of(seed: int, length: int) -> list[Record]:
-    """Return a commands log of every kind of traffic."""
-    random, model = Random(seed), Model()
-    traffic, log = Traffic(random, aggregates=4), []
-    for _ in range(length):
-        log.append(traffic.next(model))
-        model.take(log[-1])
-    return log
 
 
 def run(

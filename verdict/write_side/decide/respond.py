@@ -1,7 +1,7 @@
 """The responses to valid commands."""
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import LifeCycle
@@ -63,9 +63,10 @@ def rejected_response(
 ) -> bytes:
     """Return the response to a command that failed a check against `snapshot`."""
     reason, version = rejected.reason, known_long(snapshot.version)
+    _, write_details = _schema()
     why = b"".join((
         SOME, known_text(reason), SOME, write_text(rejected.message),
-        _response().write_details(rejected.details),
+        write_details(rejected.details),
     ))  # fmt: skip
     retriable = YES if reason.retriable else NO
     if snapshot.quarantined:  # its version is not known
@@ -87,8 +88,9 @@ def _answer(
 ) -> bytes:
     """Return the response: `what` are its fields from `status` to `retriable`."""
     aggregate_type, envelope, payload, digest, source, _ = command
+    prefix, _ = _schema()
     return b"".join((
-        _response().prefix, envelope.command, SOME_HASH, digest,
+        prefix, envelope.command, SOME_HASH, digest,
         known_text(aggregate_type), envelope.aggregate,
         SOME, known_text(payload.__class__.__name__), what,
         envelope.correlation, source, known_long(decided_at(snapshot, command)),
@@ -107,12 +109,8 @@ def _event_ids(events: tuple[EncodedEvent, ...]) -> bytes:
     return write_long(len(events)) + ids + NONE_OF_THEM
 
 
-class _ResponseSchema(NamedTuple):
-    prefix: bytes
-    write_details: Writer
-
-
 @cache
-def _response() -> _ResponseSchema:
+def _schema() -> tuple[bytes, Writer]:
+    """Return how a response begins, and what writes its details."""
     version = ENGINE.newest("response")
-    return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
+    return prefix_of(version), field_writer(version.schema, "details")

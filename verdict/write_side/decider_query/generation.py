@@ -84,8 +84,9 @@ class Generation:
         if problems:
             more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
             raise DamagedSeedError(
-                f"the recovered state in {self.seed} is damaged: {'; '.join(problems[:SHOWN])}"
-                f"{more}: aggregates would begin at version 0 again; run `verdict recover` again"
+                f"the recovered state in {self.seed} is not as it was written: "
+                f"{'; '.join(problems[:SHOWN])}{more}: aggregates would begin at version 0 again; "
+                "run `verdict recover` again"
             )
 
     def _digests(self) -> dict[str, str]:

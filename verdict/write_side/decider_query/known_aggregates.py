@@ -4,9 +4,7 @@ An aggregate that has decided commands must stay in the application. Without it 
 answer, and a state that is recovered without it begins at version 0 again.
 """
 
-from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.errors import VerdictError
-from verdict.streaming.exactly_once.read_progress import holds_records
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
 
@@ -41,14 +39,4 @@ def decided_aggregates(progress: ProgressRecord, topics: Topics) -> set[str]:
         name
         for name in topics.application.aggregate_types
         if any(progress.offsets.get(topics.commands(name), ()))
-    }
-
-
-def forget_aggregates(progress: ProgressRecord, topics: Topics, kafka: KafkaConfig) -> set[str]:
-    """Return the application's aggregates with answers that the progress record does not know."""
-    return {
-        name
-        for name in topics.application.aggregate_types
-        if topics.commands(name) not in progress.offsets
-        and holds_records(kafka, (topics.responses(name),))
     }

@@ -108,7 +108,7 @@ class CommandProcessor(StatefulProcessor):
 
 def _records(frame: pd.DataFrame, arrived: "array[int]") -> Iterator[CommandRecord]:
     """Yield the records of a frame, and note their times."""
-    arrived.extend(frame["timestamp"])
+    arrived.extend(frame["timestamp"].tolist())
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
     for topic, partition, offset, *rest in zip(*columns, strict=True):
         yield CommandRecord(Source(topic, partition, offset), *rest)

@@ -70,11 +70,6 @@ class RecoveryCounts(NamedTuple):
     aggregates: Accumulator[int]
     responses: Accumulator[int]
 
-    @classmethod
-    def of(cls, spark: SparkSession) -> "RecoveryCounts":
-        """Return counts that are 0."""
-        return cls(*(spark.sparkContext.accumulator(0) for _ in cls._fields))
-
     def __str__(self) -> str:
         events, aggregates, responses = (count.value for count in self)
         return f"{events:,} events of {aggregates:,} aggregates, {responses:,} responses read"

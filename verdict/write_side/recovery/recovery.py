@@ -39,7 +39,7 @@ from verdict.streaming.exactly_once.failpoints import ProgressCallback, ignore_s
 from verdict.streaming.exactly_once.fencing import genesis, new_owner, write_progress
 from verdict.streaming.exactly_once.log_identity import log_identity
 from verdict.streaming.exactly_once.query import decider_query
-from verdict.streaming.exactly_once.read_progress import readable_progress
+from verdict.streaming.exactly_once.read_progress import holds_records, readable_progress
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.streaming.queries.kafka_source import StreamContext
 from verdict.wire.progress_record import ProgressRecord, ShardState
@@ -47,7 +47,6 @@ from verdict.wire.records import encode
 from verdict.wire.skip_record import Kind, SkipRecord
 from verdict.write_side.decider_query.generation import Generation, generation_of
 from verdict.write_side.decider_query.known_aggregates import (
-    forget_aggregates,
     removed_aggregates,
     require_known_aggregates,
 )
@@ -116,7 +115,7 @@ def recover(
         progress = recovery.claim()
         on_step(RecoveryStep.FENCED)
         new = recovery.plan(progress, shards or progress.shards)
-        counts = RecoveryCounts.of(ground.spark)
+        counts = RecoveryCounts(*(ground.spark.sparkContext.accumulator(0) for _ in range(3)))
         with _reporting(tell, counts):
             seeded = recovery.write_seed(new, counts)
         on_step(RecoveryStep.FOLDED)
@@ -151,8 +150,10 @@ def _why_outdated(ground: StreamContext, settings: Settings) -> str | None:
         return f"the rules store {', '.join(outdated)} in another format"
     if progress is None:
         return None
-    if lacking := forget_aggregates(progress, topics, ground.kafka):
-        return f"the progress record does not name {', '.join(sorted(lacking))}"
+    for name in settings.application.aggregate_types:  # of a recovery without it
+        is_known = topics.commands(name) in progress.offsets
+        if not is_known and holds_records(ground.kafka, (topics.responses(name),)):
+            return f"the progress record does not name {name}"
     if left := removed_aggregates(progress, topics):
         return f"{', '.join(left)} is not read any more, and nothing was decided there"
     return None

@@ -52,7 +52,7 @@ class LogStructuredState:
         self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
         wanted = self.stamp()
         while (stamp := self._copy.begin()) != wanted:
-            if stamp is None or not (self._continued(stamp) or self._followed(stamp)):
+            if stamp is None or not self._followed(stamp):
                 self._copy.rebuild(self._everything(), wanted)
 
     def stamp(self) -> Stamp:
@@ -90,20 +90,15 @@ class LogStructuredState:
             found = self._hashes[key] = key_hash(key)
         return found
 
-    def _continued(self, stamp: Stamp) -> bool:
-        """Advance a copy by the entry next to it; return False if it lacks more than that."""
-        seq, digest = stamp
-        entry = self._copy.last_entry() if seq + 1 == self._head.seq else None
-        if entry is None or chained(digest, entry) != self._head.digest:
-            return False
-        self._copy.advance(entry, self.stamp(), expected=stamp)
-        return True  # else another process has moved it: look again
-
     def _followed(self, stamp: Stamp) -> bool:
         """Advance a copy that is on the log, an entry at a time; return False if it is not."""
         seq, digest = stamp
         if not self._head.oldest - 1 <= seq < self._head.seq:
             return False
+        last = self._copy.last_entry() if seq + 1 == self._head.seq else None
+        if last is not None and chained(digest, last) == self._head.digest:
+            self._copy.advance(last, self.stamp(), expected=stamp)
+            return True  # another process may have moved it: look again
         for previous, entry in self._logged(seq + 1):
             if previous != digest:
                 return False  # a copy of another history, as from before a recovery
