@@ -6,11 +6,16 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select
 
+from benchmarks.measurement import create_topics, settings_for
 from benchmarks.results import Result
 from benchmarks.workload import Sent, fill
-from tests.dead_letters.desk import Desk, RunningRetry
+from tests.application import APPLICATION
+from tests.dead_letters.desk import RunningRetry
 from tests.postgresql import server
+from verdict.adapters.kafka.connection import KafkaConfig
 from verdict.adapters.kafka.reader import KafkaLog
+from verdict.read_side.catalog import projections
+from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 
 BYTES = 200
@@ -22,18 +27,24 @@ def dead_letters(servers: str, folder: Path, count: int) -> Iterator[Result]:
     with server() as postgresql, postgresql.database() as url:
         urls = {"sqlite": f"sqlite:///{folder / 'dead-letters.db'}", "postgresql": url}
         for kind, database_url in urls.items():
-            desk = Desk(servers, f"dead-letters-{kind}-", database_url)
-            yield {"what": "dead-letters", "database": kind} | _round(servers, desk, count)
+            yield {"what": "dead-letters", "database": kind} | _round(
+                servers, folder, f"dead-letters-{kind}", database_url, count
+            )
 
 
-def _round(servers: str, desk: Desk, count: int) -> Result:
-    fill(servers, desk.topics.dead_letters, _letters(count))
+def _round(servers: str, folder: Path, name: str, url: str, count: int) -> Result:
+    settings = settings_for(servers, folder, name)
+    create_topics(settings)
+    fill(servers, settings.topics.dead_letters, _letters(count))
     time.sleep(1)  # the default back-off: all are due
+    engine = open_database(url)
+    create_read_side(engine, projections(APPLICATION))
+    kafka = KafkaConfig(settings={"bootstrap.servers": servers})
     began = time.perf_counter()
-    with RunningRetry(desk, retry_poll_ms=500):
+    with RunningRetry(engine, kafka, settings):
         taken_in_s = time.perf_counter() - began
-        with desk.engine.connect() as connection, KafkaLog(desk.options) as log:
-            while _sent(log, desk.topics.retry) < count or _kept(connection):
+        with engine.connect() as connection, KafkaLog({"bootstrap.servers": servers}) as log:
+            while _sent(log, settings.topics.retry) < count or _kept(connection):
                 time.sleep(POLL_S)
     return {
         "letters": count,

@@ -90,8 +90,8 @@ def test_a_view_s_name_describes_its_columns_in_their_order(sql: Run) -> None:
 
     seen = json.loads(sql("SELECT * FROM projection_stopped", "--json").stdout)
     assert [row["column"] for row in sql("projection_stopped", "--json").lines] == [*seen]
-    assert {"column": "payload", "type": "json", "about": "What happened, as JSON; what is "
-            "personal is null unless you may see it."} in described  # fmt: skip
+    assert {"column": "payload", "type": "json", "about": "The event as JSON; personal "
+            "fields are null unless you see them."} in described  # fmt: skip
     assert of_operators.exit_code == 1
 
 

@@ -34,4 +34,4 @@ def postgresql_desk(
 
 def prefix(request: pytest.FixtureRequest) -> str:
     """Return what stands before the names of a test's topics."""
-    return f"{name_of(request, 70)}."
+    return f"{name_of(request)}."

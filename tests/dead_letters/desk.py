@@ -5,7 +5,7 @@ from typing import Any
 
 from confluent_kafka import Message, Producer
 from confluent_kafka.cimpl import NewTopic
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from tests.application import APPLICATION
 from tests.kit.deployment import KafkaDeployment, await_true
@@ -20,6 +20,7 @@ from verdict.read_side.schema.database import create_read_side, open_database
 from verdict.read_side.tables.dead_letters import table
 from verdict.service.supervisor import StepThread, Supervisor, Work
 from verdict.settings.load import load_settings
+from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 from verdict.wire.dead_letter_record import Pairs
 from verdict.wire.topics import Topics
@@ -102,6 +103,14 @@ class Desk(KafkaDeployment):
         finally:
             dispatch.reset()
 
+    def retrying(
+        self, kafka: KafkaConfig | None = None, retry_s: float = 0.0, **options: Any
+    ) -> "RunningRetry":
+        """Return the retry as `verdict up` runs it."""
+        topics = {"topic_prefix": self.topics.prefix, "partitions": self.topics.partitions}
+        settings = load_settings(APPLICATION, **topics, **({"retry_poll_ms": 50} | options))
+        return RunningRetry(self.engine, kafka or self.kafka, settings, retry_s)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return the table, in the order of the letters' bytes."""
         with self.engine.connect() as connection:
@@ -137,12 +146,10 @@ class RunningRetry:
     """Both components, supervised as in a service, until the context is left; by the real clock."""
 
     def __init__(
-        self, desk: Desk, kafka: KafkaConfig | None = None, *, retry_s: float = 0.0, **options: Any
+        self, engine: Engine, kafka: KafkaConfig, settings: Settings, retry_s: float = 0.0
     ) -> None:
-        self._engine = desk.engine
-        topics = {"topic_prefix": desk.topics.prefix, "partitions": desk.topics.partitions}
-        settings = load_settings(APPLICATION, **topics, **({"retry_poll_ms": 50} | options))
-        intake, dispatch = build_retry(desk.engine, kafka or desk.kafka, settings)
+        self._engine = engine
+        intake, dispatch = build_retry(engine, kafka, settings)
         works: dict[str, Work] = {"intake of letters": intake, "dispatch of letters": dispatch}
         self._supervisors = [
             Supervisor(name=name, component=StepThread(name, work), retry_s=retry_s)

@@ -92,12 +92,8 @@ def test_whatever_is_written_there_is_a_back_off_or_is_not_understood(text: str)
         assert 0 <= wait_ms(wait, letter(7)) <= LONGEST_S * 1000
 
 
-@pytest.mark.proves("R-02")
 def test_an_application_may_have_a_function_of_the_letter() -> None:
     assert wait_ms(back_off(DECLARED, "by-size"), letter(value=b"12345")) == 5000
-
-
-def test_a_function_that_fails_says_so() -> None:
     with pytest.raises(InvalidBackoffError, match=r"failed \(KeyError: 'no'\): fix it"):
         wait_ms(back_off(DECLARED, "broken"), letter())
 

@@ -48,19 +48,14 @@ def interventions(desk: Desk) -> list[tuple[object, ...]]:
         return [tuple(row) for row in found]
 
 
-def test_parked_letters_are_listed_with_all_that_is_known(given: Desk) -> None:
-    found = only(given)
-
+@pytest.mark.proves("R-02")
+def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> None:
+    """With one more attempt; who did it and why is kept."""
+    found, id = only(given), only(given).id
     assert (found.bytes, found.key, found.attempt, found.attempts) == (b"bad", b"k", 3, 3)
     assert headers_from_json(found.headers) == (("color", b"\xff"), ("none", None))
     assert (found.topic, found.offset) == (given.topics.dead_letters, 0)
     assert (found.received_at, found.operator) == (NOW, None)
-
-
-@pytest.mark.proves("R-02")
-def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> None:
-    """R-02: with one more attempt; who did it and why is kept."""
-    id = only(given).id
     at(given, LATER).edit(id, b"good", ADA)
     assert only(given).bytes == b"good"
     at(given, NOW).replay(id, BOB)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dead_letters.desk import Desk, RunningRetry, headers_of, until
+from tests.dead_letters.desk import Desk, headers_of, until
 from tests.kit.network import Fault, Proxy
 from tests.postgresql import LET_GO, Server
 from verdict.adapters.local.broker import EmbeddedBroker
@@ -32,7 +32,7 @@ def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids
     proxied = {"bootstrap.servers": network.address}
     kafka = replace(desk.kafka, settings=proxied, transaction_timeout_s=SHORT_S)
     stopped = "component dispatch of letters stopped"
-    with RunningRetry(desk, kafka, retry_s=0.5, retry_backoff="fixed:0s") as retrying:
+    with desk.retrying(kafka, retry_s=0.5, retry_backoff="fixed:0s") as retrying:
         try:
             network.fail_in_a_commit(Fault.DROP_REPLIES)
             desk.put([b"a", b"b"], at=LONG_AGO)
@@ -59,7 +59,7 @@ def test_letters_wait_while_the_database_is_away(
     """Its connections end, and for a while it accepts none."""
     desk = postgresql_desk
     database = desk.url.rpartition("/")[2].partition("?")[0]
-    with RunningRetry(desk, retry_s=0.1, retry_backoff="fixed:0s") as retrying:
+    with desk.retrying(retry_s=0.1, retry_backoff="fixed:0s") as retrying:
         try:
             postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
             postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))

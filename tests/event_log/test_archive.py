@@ -94,17 +94,3 @@ def test_every_event_of_a_type_comes_by_aggregate_and_version(
     assert standing == (log.ends, len(written))
     assert len(first) == 9
     read_side.close()
-
-
-def test_all_aggregates_are_read_in_the_order_of_an_index(new_database: NewDatabase) -> None:
-    read_side = ReadSide(new_database())
-    if not read_side.is_postgresql:
-        asked = (
-            "EXPLAIN QUERY PLAN SELECT value FROM event_archive WHERE aggregate_type = 'a' AND "
-            "(aggregate_id, version) > ('b', 1) AND global_position <= 9 "
-            "ORDER BY aggregate_id, version LIMIT 10"
-        )
-        [plan] = [str(row[-1]) for row in read_side.select(asked)]
-        assert "USING INDEX" in plan
-        assert "aggregate_type=? AND (aggregate_id,version)>(?,?)" in plan
-    read_side.close()

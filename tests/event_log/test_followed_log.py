@@ -53,14 +53,9 @@ def test_topics_may_come_and_go_but_not_all_at_once() -> None:
         remembered("it", noted, ["c.events"])
     with pytest.raises(DifferentLogError, match=r"b\.events had the id 2 and is gone"):
         require_same_ids([remembered("it", noted, ["b.events"])], found)
-
-
-def test_positions_in_topics_that_are_not_followed_any_more_do_not_matter() -> None:
-    noted = source_topics.SourceTopics(frozenset(), {})
-
-    found = remembered("it", noted, ["a"], {TopicPartition("a", 0): 5, TopicPartition("b", 0): 9})
-
-    assert found.reached == {TopicPartition("a", 0): 5}
+    both = {TopicPartition("a.events", 0): 5, TopicPartition("b.events", 0): 9}
+    only_followed = remembered("it", noted, ["a.events"], both).reached
+    assert only_followed == {TopicPartition("a.events", 0): 5}
 
 
 class OnlyTheirs:

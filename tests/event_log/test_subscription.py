@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.application import APPLICATION
-from tests.event_log.followable import POSITIONS, CutLog, Followable
+from tests.event_log.followable import POSITIONS, Followable
 from verdict.adapters.kafka.errors import TopicMissingError
 from verdict.adapters.kafka.reader import KafkaLog
 from verdict.adapters.sql.readers.reader import Reader
@@ -157,33 +157,20 @@ def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path
 
 
 @pytest.mark.proves("A-02")
-def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
-    followable: Followable, reader: Reader
-) -> None:
-    followable.happen(1)
-    followable.archive()
-    followable.happen(2)
-
-    def cut() -> None:
-        followable.archive()
-        followable.drop()
-
-    with CutLog(followable.options, cut) as log:
-        found = [*Subscription(reader, log, followable.topics).events(follow=False)]
-
-    assert identities(found) == followable.written
-
-
-@pytest.mark.proves("A-02")
-def test_a_subscriber_that_pauses_while_kafka_drops_what_comes_next_misses_nothing(
-    followable: Followable, reader: Reader
+@pytest.mark.parametrize("archived", [True, False])
+def test_a_subscriber_that_pauses_while_kafka_drops_what_comes_next_misses_nothing_or_fails(
+    followable: Followable, reader: Reader, archived: bool
 ) -> None:
     followable.happen(1)
     with KafkaLog(followable.options | ONE_BY_ONE) as log:
-        subscription = Subscription(reader, log, followable.topics)
-        events = subscription.events()
+        events = Subscription(reader, log, followable.topics).events()
         found = [*islice(events, POSITIONS)]
         followable.happen(5)
+        if not archived:
+            followable.drop_all_but_the_last_offset()
+            with pytest.raises(VerdictError, match="what is between is lost"):
+                [*islice(events, 5 * POSITIONS)]
+            return
         followable.archive()
         followable.drop()
         followable.happen(1)
@@ -191,21 +178,6 @@ def test_a_subscriber_that_pauses_while_kafka_drops_what_comes_next_misses_nothi
 
     assert identities(found) == followable.written
     assert any(one.position for one in found), "the archive was not needed"
-
-
-@pytest.mark.proves("A-02")
-def test_a_subscriber_that_pauses_gets_an_error_about_lost_events(
-    followable: Followable, reader: Reader
-) -> None:
-    followable.happen(1)
-    with KafkaLog(followable.options | ONE_BY_ONE) as log:
-        events = Subscription(reader, log, followable.topics).events()
-        [*islice(events, POSITIONS)]
-        followable.happen(5)
-        followable.drop_all_but_the_last_offset()
-
-        with pytest.raises(VerdictError, match="what is between is lost"):
-            [*islice(events, 5 * POSITIONS)]
 
 
 @pytest.mark.proves("A-02")
@@ -223,17 +195,6 @@ def test_a_subscriber_that_has_more_than_kafka_gets_an_error(
 
             with pytest.raises(TopicMissingError, match="find out who created the topic again"):
                 next(subscription.events(follow))
-
-
-def test_an_empty_archive_is_no_hindrance(
-    followable: Followable, reader: Reader, log: KafkaLog
-) -> None:
-    followable.happen(1)
-
-    found = [*Subscription(reader, log, followable.topics).events(follow=False)]
-
-    assert identities(found) == followable.written
-    assert {one.place for one in found} <= {TopicPartition(followable.topic, n) for n in range(4)}
 
 
 @pytest.mark.proves("B-09")

@@ -89,10 +89,6 @@ class Deployment(KafkaDeployment):
     def progress(self) -> ProgressRecord | None:
         return read_progress(self.kafka, self.query, wait=True).progress
 
-    def progress_is_hidden(self) -> bool:
-        """Tell whether a transaction is open on the progress records."""
-        return not read_progress(self.kafka, self.query, wait=False).settled
-
     def visible(self) -> list[bytes]:
         """Return the events that a consumer sees, sorted, once for every time they are there."""
         return sorted(message.value() or b"" for message in self.committed(self.events))

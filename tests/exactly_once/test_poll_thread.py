@@ -55,20 +55,10 @@ def poll_on(thread: PollThread) -> None:
         thread.poll()
 
 
-def names() -> list[str]:
-    return [thread.name for thread in threading.enumerate()]
-
-
 @pytest.mark.proves("F-02")
 def test_a_failure_of_an_idle_producer_is_noticed(ear: Ear, polled: PollThread) -> None:
     assert ear.heard.wait(LONG_S)
     assert NOWHERE in ear.last_failure
-
-
-def test_a_call_that_returns_is_as_if_made_here(polled: PollThread) -> None:
-    assert polled.call(LONG_S, "flush", lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        polled.call(LONG_S, "flush", lambda: 1 // 0)
 
 
 @pytest.mark.proves("F-02")
@@ -91,21 +81,7 @@ def test_a_call_that_never_returns_is_abandoned_and_the_producer_polled_on(ear: 
     thread.close(LONG_S)
 
 
-def test_closing_it_releases_the_producer_and_its_thread(ear: Ear) -> None:
-    made = producer(ear)
-    known = weakref.ref(made)
-    thread = PollThread(made, "one that ends")
-    del made
-    assert thread.call(LONG_S, "flush", lambda: known() is not None)
-
-    thread.close(LONG_S)
-
-    assert known() is None
-    while "poll one that ends" in names():
-        pass
-
-
-def test_a_call_that_failed_keeps_nothing(ear: Ear) -> None:
+def test_after_a_failed_call_closing_it_releases_the_producer_and_its_thread(ear: Ear) -> None:
     """The error, its frames and the producer in them would keep each other."""
     made = producer(ear)
     known = weakref.ref(made)
@@ -117,9 +93,12 @@ def test_a_call_that_failed_keeps_nothing(ear: Ear) -> None:
     with pytest.raises(ZeroDivisionError):
         thread.call(LONG_S, "flush", partial(fail, made))
     del made
+    assert thread.call(LONG_S, "flush", lambda: known() is not None)
     thread.close(LONG_S)
 
     assert known() is None
+    while "poll one that fails" in (one.name for one in threading.enumerate()):
+        pass
 
 
 def test_a_fatal_error_of_one_poll_is_raised_by_each_later_one(

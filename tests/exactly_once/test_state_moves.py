@@ -99,11 +99,7 @@ def test_a_first_progress_record_knows_that_each_shard_begins_empty(
     with pytest.raises(ForeignStateError, match=r"shard 1 is at entry 10 .* says entry 0 with"):
         check_states(first, batch(StateMove(1, NEXT, NEXT)), is_replay=False)
     assert states_after(first, moving) == [EMPTY, EMPTY, NEXT]
-
-
-def test_a_query_without_state_has_none() -> None:
     assert genesis(lake_query(Topics(APPLICATION)), None, {}, 1).shard_states == []
-    assert states_after(replace(PROGRESS, shard_states=[]), batch()) == []
 
 
 def replayed(published: ProgressRecord, move: StateMove, *outputs: OutputRecord) -> None:

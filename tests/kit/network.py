@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum, auto
@@ -15,7 +14,6 @@ from verdict.adapters.local.broker import EmbeddedBroker
 
 HERE = "127.0.0.1"
 CHUNK = 1 << 16
-DELAY_S = 0.05
 # it looks for overdue transactions every half second, where others do every ten seconds
 SOON_ABORTED = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 LENGTH, HEAD = 4, 6  # bytes of Kafka's protocol: a request begins with its length, then its kind
@@ -25,7 +23,6 @@ END_TXN = (26).to_bytes(HEAD - LENGTH, "big")
 class Fault(StrEnum):
     """What the network does to requests and answers until it is healed."""
 
-    DELAY = auto()  # every piece is late
     DROP_REPLIES = auto()  # requests arrive, answers vanish
     BLACK_HOLE = auto()  # nothing arrives, nothing is refused
     HOLD_REQUESTS = auto()  # what is asked on old connections arrives when healed, however late
@@ -185,8 +182,6 @@ class _Connection:
                 continue
             if self.held:
                 self._proxy.await_healed()
-            if self._proxy.fault is Fault.DELAY:
-                time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._broker.sendall(chunk)
         if not self.late:  # else the broker must not see the end of the connection
@@ -211,8 +206,6 @@ class _Connection:
                 break
             if self._proxy.loses(self, Fault.DROP_REPLIES, Fault.BLACK_HOLE):
                 continue
-            if self._proxy.fault is Fault.DELAY:
-                time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._client.sendall(chunk)
         self.cut()

@@ -30,15 +30,15 @@ def test_a_mail_server_is_named_by_its_url(url: str, server: SmtpServer) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["", "mail:25", "http://mail", "smtp://", "smtp://mail:x", "smtp://mail/path"]
-)
-def test_a_url_of_something_else_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r"smtp\|smtp\+starttls\|smtps://host:port"):
+    ("url", "why"),
+    [
+        ("", "host:port"), ("mail:25", "host:port"), ("smtp://", "host:port"),
+        ("smtp://mail:x", "host:port"), ("smtp://mail/path", "host:port"),
+        ("smtp://ada:hunter2@mail", "smtp_password"),
+    ],
+)  # fmt: skip
+def test_a_url_of_something_else_or_with_a_password_is_refused(url: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as refusal:
         parse_server(url)
-
-
-def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
-    with pytest.raises(ValueError, match="smtp_password") as refusal:
-        parse_server("smtp://ada:hunter2@mail")
 
     assert "hunter2" not in str(refusal.value)

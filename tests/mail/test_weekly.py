@@ -112,34 +112,22 @@ def verdict_mail(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["mail", *arguments], env=ENVIRONMENT)
 
 
-def test_a_week_that_is_not_over_is_refused_before_anything_is_created(
+def test_what_is_no_week_that_is_over_is_refused_before_anything_is_created(
     settings: BusinessSettings,
 ) -> None:
     week = Week(2026, 47)
 
     with pytest.raises(VerdictError):
         run(settings, week, clock=lambda: week.cut_off - 1)
-    refused = verdict_mail("--week", "9998-W01")
-
-    assert refused.exit_code == 1
-    assert "9998-W01 is not over: its cut-off is 9998-01-05T00:00:00.000Z" in refused.stderr
+    for asked, code, why in (
+        ("9998-W01", 1, "9998-W01 is not over: its cut-off is 9998-01-05T00:00:00.000Z"),
+        ("2026-W54", 2, "2026-W54 is not a week of the calendar"),
+        (str(WEEK), 5, "no verdict runs on"),
+    ):
+        refused = verdict_mail("--week", asked)
+        assert refused.exit_code == code
+        assert why in refused.stderr
     assert not settings.data_dir.exists()
-
-
-@pytest.mark.usefixtures("settings")
-def test_before_the_first_start_it_is_said_that_nothing_runs() -> None:
-    refused = verdict_mail("--week", str(WEEK))
-
-    assert refused.exit_code == 5
-    assert "no verdict runs on" in refused.stderr
-
-
-@pytest.mark.usefixtures("settings")
-def test_a_wrong_week_is_a_usage_error() -> None:
-    refused = verdict_mail("--week", "2026-W54")
-
-    assert refused.exit_code == 2
-    assert "2026-W54 is not a week of the calendar" in refused.stderr
 
 
 @pytest.mark.usefixtures("settings")
@@ -147,7 +135,6 @@ def test_a_wrong_week_is_a_usage_error() -> None:
     ("flags", "text"),
     [
         ({"smtp_url": "smtp://a:b@mail"}, "setting 'smtp_url' .*smtp_password"),
-        ({"smtp_url": "mail:25"}, "setting 'smtp_url' .*smtps://host:port"),
         ({"smtp_user": "ada"}, "set smtp_user and smtp_password together"),
         ({"mail_address_template": "x"}, "'x' does not contain {client}"),
         (
@@ -174,19 +161,6 @@ def test_what_sending_lacks_is_reported_before_mails_are_recorded(
     with pytest.raises(InvalidSettingsError, match=text):
         run(loaded(smtp_url="smtp://127.0.0.1:1", **flags), WEEK)
     assert not settings.data_dir.exists()
-
-
-def test_the_password_is_masked_where_settings_are_shown(
-    settings: BusinessSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VERDICT_SMTP_USER", "ada")
-    monkeypatch.setenv("VERDICT_SMTP_PASSWORD", "hunter2")
-
-    shown = CliRunner().invoke(app, ["config", "show", "--json"], env=ENVIRONMENT)
-
-    assert json.loads(shown.stdout)["smtp_user"]["value"] == "ada"
-    assert "hunter2" not in shown.stdout + shown.stderr
-    assert "hunter2" not in repr(loaded()) + repr(loaded().smtp_server)
 
 
 @pytest.mark.kafka

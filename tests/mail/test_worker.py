@@ -10,7 +10,7 @@ import pytest
 from tests.mail.post_office import PostOffice
 from tests.mail.workers import Workers
 from tests.outbox.database import LEASE_MS
-from verdict.errors import UnreachableError, VerdictError
+from verdict.errors import UnreachableError
 
 pytestmark = pytest.mark.both_databases
 
@@ -127,18 +127,3 @@ def test_a_server_that_does_not_answer_ends_the_run_and_every_mail_stays_due(
     assert workers.send().sent == 1
     workers.smtp_url = "smtp://127.0.0.1:1"
     assert workers.send().sent == 0  # nothing is due: no connection is made
-
-
-def test_a_refused_sender_ends_the_run_and_every_mail_stays_due(
-    workers: Workers, office: PostOffice
-) -> None:
-    workers.record("ada", "bob")
-    office.to_senders = "553 5.7.1 not you"
-
-    with pytest.raises(
-        VerdictError, match=r"refuses the sender verdict@example\.com \(553 5\.7\.1 not you\)"
-    ):
-        workers.send()
-    assert workers.rows("status") == [("DUE",), ("DUE",)]
-    office.to_senders = "451 busy"
-    assert workers.send().put_back == 2

@@ -30,12 +30,11 @@ class KilledError(Exception):
     """The process ends here."""
 
 
-def dying_at(step: Failpoint, nth: int = 1) -> OnStep:
-    """Return an observer that ends everything when `step` is reached for the nth time."""
-    seen = iter(range(1, 1_000_000))
+def dying_at(step: Failpoint) -> OnStep:
+    """Return an observer that ends everything when `step` is reached."""
 
     def observe(now: Failpoint) -> None:
-        if now is step and next(seen) == nth:
+        if now is step:
             raise KilledError(step)
 
     return observe
@@ -78,9 +77,9 @@ class Reacted(KafkaDeployment):
             policy_trigger_ms=0,
         )
 
-    def killed_at(self, step: Failpoint, nth: int = 1) -> None:
-        """Run until `step` is reached for the nth time, and no further."""
-        with self.running(dying_at(step, nth)) as processor, pytest.raises(KilledError):
+    def killed_at(self, step: Failpoint) -> None:
+        """Run until `step` is reached, and no further."""
+        with self.running(dying_at(step)) as processor, pytest.raises(KilledError):
             watch(processor)
 
     def run_to_the_end(self) -> None:

@@ -23,8 +23,6 @@ from verdict.operations.repair.positions import begin_without_progress
 from verdict.reactions.policies.reaction import reactions_of, reactions_query
 from verdict.streaming.event_log.skip_log import read_skips, write_skips
 from verdict.streaming.event_log.skips import SkipRequest
-from verdict.streaming.exactly_once.batch import OutputRecord, SourceBatch
-from verdict.streaming.exactly_once.errors import CheckpointMismatchError, FencedError
 from verdict.streaming.exactly_once.failpoints import Failpoint
 from verdict.streaming.exactly_once.restart import restart_from_progress
 from verdict.wire.dead_letter import DeadLetter
@@ -136,31 +134,6 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     assert decode_command("invoice", command.value() or b"")["command_id"] == (
         f"{topics.named('POS')}:{place[0]}:2"
     )
-
-
-@pytest.mark.proves("P-07")
-def test_a_fenced_process_publishes_nothing_more(reacted: Reacted) -> None:
-    query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.named("shipment")
-    first, second = (restart_from_progress(query, reacted.kafka) for _ in range(2))
-    start = first.progress.offsets
-    end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
-    batch = SourceBatch(query_id="a query", batch_id=0, start=start, end=end)
-
-    with pytest.raises(FencedError, match="was fenced by owner"):
-        first.publish(batch, [OutputRecord(topic, b"1", b"{}")])
-    assert reacted.on(topic) == []
-
-    second.publish(batch, [OutputRecord(topic, b"1", b"{}")])
-    assert [message.key() for message in reacted.on(topic)] == [b"1"]
-    second.close()
-
-
-@pytest.mark.proves("P-07")
-def test_outputs_without_a_progress_record_are_not_sent_again(reacted: Reacted) -> None:
-    reacted.send(reacted.topics.named("shipment"), [("5582023", b"{}")])
-    query = reactions_query(reactions_of(reacted.settings))
-    with pytest.raises(CheckpointMismatchError, match="would send all of it again"):
-        restart_from_progress(query, reacted.kafka)
 
 
 @pytest.mark.long

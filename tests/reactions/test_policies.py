@@ -39,9 +39,6 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
     for prime in ("PRIME", "Prime"):
         sold = because_of(customer_type=prime, total_amount_cents=11_687_00)
         sold.then(Dispatch("4629185211", award))
-
-
-def test_no_other_is() -> None:
     because_of(customer_type="NONPRIME").then()
     because_of(customer_type="PRIME", customer_card_no=None).then()
     testing.given(APPLICATION, EVENTS["order"][0]).answered_by(award_points).then()

@@ -112,15 +112,6 @@ def test_a_customer_learns_what_was_earned_and_the_total() -> None:
     }
 
 
-def test_the_award_is_a_command_to_the_card() -> None:
-    (output,) = follows_from(invoice())["loyalty.commands"]
-    sent = decode_command("loyalty", output.value)
-    assert output.key == b"4629185211"
-    assert sent["aggregate_id"] == "4629185211"
-    assert sent["payload"]["points_hundredths"] == 233_74
-    assert sent["causation_id"] == invoice().event_id
-
-
 @pytest.mark.parametrize(
     ("unreadable", "retried", "error"),
     [
@@ -150,10 +141,6 @@ def test_what_cannot_be_read_gets_a_letter(
     assert (letter.source, letter.bytes) == (unreadable.source, unreadable.value)
 
 
-def test_what_others_try_again_is_not_ours() -> None:
-    assert list(REACTIONS.of(record("retry", b"a parcel"))) == []
-
-
 @pytest.mark.proves("P-07")
 def test_a_reaction_that_failed_is_tried_again_alone() -> None:
     """Its letter brings the event back on `retry`, with the reaction's name."""
@@ -163,6 +150,10 @@ def test_a_reaction_that_failed_is_tried_again_alone() -> None:
     [again] = REACTIONS.of(retry, "award_points")
     [first] = follows_from(invoice())["loyalty.commands"]
     assert again == first  # the same command id, so the aggregate knows it
+    sent = decode_command("loyalty", first.value)
+    assert first.key == sent["aggregate_id"].encode() == b"4629185211"
+    assert sent["payload"]["points_hundredths"] == 233_74
+    assert list(REACTIONS.of(record("retry", b"a parcel"))) == [], "another service's"
 
 
 @pytest.mark.proves("P-07", "R-02")
@@ -175,24 +166,42 @@ def test_a_retry_that_cannot_be_done_is_parked_for_the_reaction_that_it_is_for(
     """One start with another application lacks it; a replay reaches it when it is back."""
     retry = record("retry", value)
     [output] = REACTIONS.of(retry._replace(attempt=1), name)
-    told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
-    assert told == {"retry_attempts": "0", "retry_topic": "retry", "retry_policy": name}
+    assert retry_headers(output) == {
+        "retry_attempts": "0",
+        "retry_topic": "retry",
+        "retry_policy": name,
+    }
+
+
+def test_the_letter_of_a_failure_says_where_and_as_what_it_comes_back() -> None:
+    def bug(*_: object) -> Never:
+        raise ZeroDivisionError("a bug")
+
+    buggy = replace(
+        REACTIONS,
+        policies=[Policy("broken", ("invoice",), bug)],
+        inbound=[replace(point_of_sale, command_of=bug)],
+    )
+    retry = event_record(invoice())._replace(source=Source("retry", 0, 3), attempt=2)
+    [failed] = buggy.of(retry, "broken")
+    [sold] = buggy.of(record("POS", b"{}")._replace(attempt=1))
+    [unreadable] = REACTIONS.of(record("POS", b"garbage"))
+
+    assert retry_headers(failed) == {
+        "retry_topic": "retry", "retry_policy": "broken", "retry_attempt": "2"
+    }  # fmt: skip
+    assert retry_headers(sold) == {"retry_topic": "POS", "retry_attempt": "1"}
+    assert retry_headers(unreadable) == {"retry_attempts": "0"}
+
+
+def retry_headers(output: OutputRecord) -> dict[str, str | bytes | None]:
+    return {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\nb", "\ud800", "x" * 257])
 def test_what_no_reaction_can_be_named_is_no_header(name: str) -> None:
     [output] = REACTIONS.of(record("retry", encode_event(invoice())), name)
     assert "retry_policy" not in dict(pairs(output.headers))
-
-
-def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
-    def bug(*_: object) -> Never:
-        raise ZeroDivisionError("a bug")
-
-    buggy = replace(REACTIONS, inbound=[replace(point_of_sale, command_of=bug)])
-    [output] = buggy.of(record("POS", b"{}")._replace(attempt=1))
-    told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
-    assert told == {"retry_topic": "POS", "retry_attempt": "1"}
 
 
 @pytest.mark.proves("C-11")
@@ -230,20 +239,6 @@ def test_the_letter_of_the_greatest_record_there_can_be_fits_its_topic() -> None
     assert letter.bytes == b"\xff" * LARGEST_BYTES
     assert (letter.length, letter.key_length) == (OUTPUT_BYTES, 3_000_000)
     assert letter.sha256 == sha256(b"\xff" * OUTPUT_BYTES).digest()
-
-
-def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
-    def bug(event: RecordedEvent) -> Iterator[Dispatch]:
-        raise ZeroDivisionError("a bug")
-
-    broken = Reactions(TOPICS, (Policy("broken", ("invoice",), bug),), ())
-    retry = event_record(invoice())._replace(source=Source("retry", 0, 3), attempt=2)
-    [output] = broken.of(retry, "broken")
-    headers = dict(pairs(output.headers))
-    told = {name: value for name, value in headers.items() if name.startswith("retry")}
-    assert told == {"retry_topic": "retry", "retry_policy": "broken", "retry_attempt": "2"}
-    [unreadable] = REACTIONS.of(record("POS", b"garbage"))
-    assert dict(pairs(unreadable.headers))["retry_attempts"] == "0"
 
 
 @pytest.mark.proves("P-07")

@@ -15,7 +15,7 @@ from verdict.streaming.exactly_once.batch import OutputRecord
 from verdict.streaming.exactly_once.errors import UnreadableProgressRecordError
 from verdict.streaming.exactly_once.fencing import genesis, write_progress
 from verdict.streaming.exactly_once.query import OWNER, Query
-from verdict.streaming.exactly_once.read_progress import read_progress
+from verdict.streaming.exactly_once.read_progress import read_progress, read_progress_now
 from verdict.streaming.exactly_once.transactions import Transactions
 from verdict.wire.progress_record import ProgressRecord
 from verdict.wire.topics import Topics
@@ -64,9 +64,7 @@ def claim_topics(
 def check_topics_owner(topics: Topics, kafka: KafkaConfig) -> None:
     """Raise OtherOwnerError if another deployment has claimed topics that exist."""
     query = _query_of_topics(topics)
-    identities = Identities(kafka)
-    if identities.identity([topics.owners]).topic_ids:
-        _are_ours(query, kafka, topics, identities.identity(query.topics))
+    _are_ours(query, kafka, topics, Identities(kafka).identity(query.topics))
 
 
 def is_owner(progress: ProgressRecord | None, deployment: str, found: Identity) -> bool:
@@ -97,7 +95,11 @@ def _are_ours(
     is_decided: bool = False,
 ) -> bool:
     try:
-        progress = read_progress(kafka, query, wait=wait).progress
+        progress = (
+            read_progress(kafka, query, wait=True).progress
+            if wait
+            else read_progress_now(kafka, query)
+        )
     except UnreadableProgressRecordError as error:
         if is_decided:
             return False
