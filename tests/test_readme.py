@@ -1,7 +1,4 @@
-"""What the documents say is there is there, and commands do what README shows.
-
-A little longer than others: whatever a page names has its counterpart in the code.
-"""
+"""What the documents name is there, and commands do what README shows."""
 
 import json
 import os
@@ -288,7 +285,10 @@ def _typed(shell: Shell, folder: Path, blocks: list[list[tuple[str, str]]]) -> s
     for command, shown in (one for block in blocks for one in block):
         _does(shell, command, shown)
     for number, script in enumerate(USING.blocks("python")):
-        _runs(shell, folder / f"using_{number}.py", script)
+        file = folder / f"using_{number}.py"
+        file.write_text(PENDING + script if "pending" in script else script)
+        said = shell.run(f"python {file.name}; echo $?")
+        assert said.split()[-1] == "0", said
     return shell.run("verdict tail responses order --id order-1 --no-follow")
 
 
@@ -302,13 +302,6 @@ def _followed(page: str) -> HTTPResponse:
         urlopen(Request(f"{page}commands/order?wait_s=60", envelope.encode(), bearer))
     answer: HTTPResponse = urlopen(f"{page}feed/us_holder_change")
     return answer
-
-
-def _runs(shell: Shell, file: Path, block: str) -> None:
-    """Run what a page shows of Python; `pending` it has from elsewhere."""
-    file.write_text(PENDING + block if "pending" in block else block)
-    said = shell.run(f"python {file.name}; echo $?")
-    assert said.split()[-1] == "0", said
 
 
 def _does(shell: Shell, command: str, shown: str) -> None:

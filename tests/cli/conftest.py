@@ -19,7 +19,7 @@ from verdict.adapters.kafka.topics import TopicAdmin
 from verdict.adapters.local.broker import EmbeddedBroker
 from verdict.cli.application import IN_A_CHECKOUT
 from verdict.cli.main import app
-from verdict.model.source import Source
+from verdict.client.producer import source_of
 from verdict.settings.discovery import AnnouncedService, announce
 from verdict.settings.settings import Settings
 from verdict.wire.command_record import CommandRecord
@@ -79,19 +79,8 @@ class Decider(threading.Thread):
 
 
 def command_record(message: Message) -> CommandRecord:
-    topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None
-    assert partition is not None
-    assert offset is not None
-    value = message.value()
-    return CommandRecord(
-        source=Source(topic, partition, offset),
-        timestamp=message.timestamp()[1],
-        key=message.key(),
-        value=value,
-        length=len(value or b""),
-        sha256=None,
-    )
+    value, at = message.value(), message.timestamp()[1]
+    return CommandRecord(source_of(message), at, message.key(), value, len(value or b""), None)
 
 
 @pytest.fixture(scope="session")

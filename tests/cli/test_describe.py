@@ -29,7 +29,7 @@ class Kept(Event):
 
 
 def test_each_field_has_its_type_its_bounds_and_its_default() -> None:
-    assert [tuple(field) for field in fields_of(Kept)] == [
+    assert [*fields_of(Kept)] == [
         ("short", "string", "maxLength 3, pattern ^[a-z]+$", "required", ""),
         ("streets", "list of Street", "minItems 1, maxItems 2", "required", "personal"),
         ("main", "Street", "", "none", "personal"),

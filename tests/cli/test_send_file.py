@@ -18,9 +18,7 @@ def test_the_bytes_of_a_line_are_sent() -> None:
 
 
 def test_a_byte_order_mark_at_the_start_of_a_file_is_skipped() -> None:
-    [one] = envelopes([b"\xef\xbb\xbf" + LINE], "order")
-
-    assert one.value == LINE
+    assert [*envelopes([b"\xef\xbb\xbf" + LINE], "order")] == [("order", "o-1", "c-1", LINE)]
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.kit.databases import NOW, ReadSide
+from tests.kit.databases import ReadSide
 from tests.read_side.responses import ACCEPTED, batch_of
 from verdict.adapters.local.broker import EmbeddedBroker
-from verdict.adapters.sql.statements import append
 from verdict.model.source import Source
-from verdict.reactions.dead_letters.retry_rules import RetryRules, row_of
-from verdict.read_side.tables import position
-from verdict.read_side.tables.dead_letters import table
-from verdict.read_side.tables.row_states import FOLLOWER
-from verdict.wire.dead_letter_record import DeadLetterRecord
-from verdict.wire.partitions import TopicPartition
 from verdict.wire.topics import Topics
 
 SECRET = "hunter2-is-planted"
@@ -131,30 +124,3 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     }
     assert "commands have commands on several partitions, the first: order 'o-2' on 2" in page
     assert "partitioner=murmur2_random" in page
-
-
-def test_status_reports_letters_that_are_not_tried_again(
-    verdict: Run, read_side: ReadSide, topics: Topics
-) -> None:
-    place = Source(topics.dead_letters, 0, 0)
-    rules = RetryRules(
-        attempts=0,
-        backoff="fixed:1s",
-        retry_topic="retry",
-        problem_with=lambda _: None,
-        now=lambda: 0,
-    )
-    row = row_of(DeadLetterRecord(source=place, timestamp=NOW, key=None, value=b"x"), rules)
-    [before] = verdict("status", "--json").lines
-    with read_side.engine.begin() as connection:
-        append(connection, table, [row])
-        position.advance(connection, FOLLOWER, {}, {TopicPartition(topics.dead_letters, 0): 0})
-
-    [status] = verdict("status", "--json").lines
-    page = " ".join(verdict("status").stdout.split())
-
-    assert (before["dead_letters"]["waiting"], before["dead_letters"]["parked"]) == (0, 0)
-    assert (status["dead_letters"]["waiting"], status["dead_letters"]["parked"]) == (0, 1)
-    assert "dead-letters" not in {p["projection"] for p in status["projections"]}
-    assert "dead letters 0 waiting, 1 parked, lag" in page
-    assert "1 dead letters are parked, and are not tried again" in page

@@ -126,16 +126,3 @@ def test_no_current_state_is_shown_when_the_last_events_are_lost(
     assert (now.exit_code, now.lines) == (1, [])
     assert "an outcome names version 4, and events end with version 3" in now.stderr
     assert then["version"] == 3
-
-
-def test_an_archive_with_a_gap_tells_no_state(verdict: Run, archive: ReadSide) -> None:
-    log = EventLog()
-    log.add("p-1", opened("ada"))
-    log.add_unseen("p-1", PositionAdjusted(amount=7))
-    log.add("p-1", PositionClosed())
-    archive.applier("event_archive").apply(log.batch())
-
-    found = state(verdict, archive, "position", "p-1", "--at-version", 3)
-
-    assert found.exit_code == 1
-    assert "position 'p-1': version 3 follows version 1; its state is unknown" in found.stderr

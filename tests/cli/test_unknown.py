@@ -19,7 +19,7 @@ MISTYPED = [
             ("--deployment", "a b"),
         )
     ),
-    *((verb, "--data-dir", __file__) for verb in ("up", "page", "recover")),
+    *((verb, "--data-dir", __file__) for verb in ("up", "serve", "recover")),
     *((verb, "nosuch", "x") for verb in ("state", "history", "verify")),
     ("tail", "events", "nosuch"),
     ("tail", "nosuch"),

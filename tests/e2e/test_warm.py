@@ -22,7 +22,7 @@ def test_a_broker_maps_the_classes_that_another_one_has_written(
     (cache / fetched().name).symlink_to(fetched())
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
 
-    answer = subprocess.run([VERDICT, "warm"], cwd=ROOT, capture_output=True, text=True)
+    answer = subprocess.run([VERDICT, "warmup"], cwd=ROOT, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     kinds = {re.sub("-[0-9a-f]{16}", "", path.name) for path in cache.glob("*.jsa")}
     assert kinds == {"classes-broker.jsa", "classes-spark.jsa"}

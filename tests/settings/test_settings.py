@@ -157,7 +157,7 @@ def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> 
     (warning,) = unknown_variables(APPLICATION, [*known, "VERDICT_SHARD"])
 
     assert "VERDICT_SHARD is none of ours" in warning
-    assert "did you mean VERDICT_SHARDS?" in warning
+    assert "did you mean 'VERDICT_SHARDS'?" in warning
 
 
 def test_a_data_directory_that_cannot_exist_is_refused_with_a_message(

@@ -2,7 +2,7 @@
 
 import typer
 
-from verdict.cli.application import given
+from verdict.cli.application import given, load_if_named
 from verdict.cli.options import Json, settings_of
 from verdict.cli.render import show, show_json, table
 from verdict.settings.database_address import masked_url, parse
@@ -33,7 +33,7 @@ def show_config(json: Json = False) -> None:
 
 
 def _settings(settings: Settings) -> dict[str, dict[str, object]]:
-    places = origins(settings.application_or_none, **given())
+    places = origins(load_if_named(), **given())
     values = settings.model_dump(mode="json")  # with masked secrets
     if settings.database_url is not None:
         values["database_url"] = masked_url(parse(settings.database_url.get_secret_value()))

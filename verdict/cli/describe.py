@@ -1,7 +1,7 @@
 """`verdict describe`: the parts of the application, as it declares them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -31,16 +31,6 @@ BOUNDS = (
     "minItems", "maxItems", "pattern",
 )  # fmt: skip
 OF_ALL = (None, LARGEST, r"^[^\x00]+$")  # no bound, or one of each integer or each text
-
-
-class Field(NamedTuple):
-    """A field of a message; `bounds` are keywords of JSON Schema."""
-
-    field: str
-    type: str
-    bounds: str
-    default: str
-    about: str
 
 
 @app.command()
@@ -143,24 +133,19 @@ def _message_parts(kind: type[Message]) -> Iterator[Table | Text]:
     texts = (f"  {one}" for one in (starts, about) if one)
     yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *texts)
     if fields := [*fields_of(kind)]:
-        yield table(Field._fields, fields)
+        yield table(("field", "type", "bounds", "default", "about"), fields)
 
 
-def fields_of(kind: type[Message]) -> Iterator[Field]:
-    """Yield the fields of a message, without those of messages inside it."""
+def fields_of(kind: type[Message]) -> Iterator[tuple[str, ...]]:
+    """Yield name, type, bounds, default and description of each field of a message."""
     schema = kind.model_json_schema()
     personal = {path[0] for path in personal_paths(kind)}
     for name, one in schema.get("properties", {}).items():
         default = "required" if name in schema.get("required", ()) else one.get("default")
         bounds = (f"{bound} {one[bound]}" for bound in BOUNDS if one.get(bound) not in OF_ALL)
         about = (one.get("description"), "personal" if name in personal else None)
-        yield Field(
-            name,
-            type_of(one),
-            ", ".join(bounds),
-            "none" if default is None else str(default),
-            "; ".join(filter(None, about)),
-        )
+        default = "none" if default is None else str(default)
+        yield name, type_of(one), ", ".join(bounds), default, "; ".join(filter(None, about))
 
 
 def type_of(schema: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import typer
 from confluent_kafka import KafkaException
@@ -35,13 +35,7 @@ AWAITED_AT_ONCE = 10_000
 REPORTED_EACH = 100  # commands
 
 
-class FileEnvelope(NamedTuple):
-    """A line: its bytes, and what is needed to send them."""
-
-    aggregate_type: str
-    aggregate_id: str
-    command_id: str
-    value: bytes
+FileEnvelope = tuple[str, str, str, bytes]  # type and id of the aggregate, command id, bytes
 
 
 def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[FileEnvelope]:
@@ -69,7 +63,7 @@ def _envelope(text: bytes, aggregate_type: str | None) -> FileEnvelope:
     if aggregate_type is None:
         raise typer.BadParameter('it has no "aggregate", and no AGGREGATE was given')
     known_aggregate(aggregate_type)
-    return FileEnvelope(aggregate_type, aggregate_id, command_id, text)
+    return aggregate_type, aggregate_id, command_id, text
 
 
 def _id(sent: Mapping[str, object], name: str, rule: TypeAdapter[str]) -> str:

@@ -1,14 +1,21 @@
-"""`verdict up` and `verdict run`: all roles in one process, or one of them."""
+"""`verdict up`, `run` and `warmup`: all roles in one process, one of them, or a first start."""
 
 import logging
+import tempfile
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from confluent_kafka import Producer
 from rich.console import Console
 
+from verdict.adapters.kafka.reader import KafkaLog
+from verdict.adapters.local.class_data_sharing import recorded
+from verdict.adapters.spark.session import end_jvm
 from verdict.cli.options import settings_of
 from verdict.cli.render import note, show_progress
 from verdict.cli.shutdown import (
@@ -26,6 +33,7 @@ from verdict.service.roles import ROLES
 from verdict.service.running import ServiceProcess
 from verdict.settings.database_address import masked_url, parse
 from verdict.settings.discovery import AnnouncedService
+from verdict.settings.load import settings_alone
 from verdict.settings.settings import Settings
 from verdict.streaming.exactly_once.failpoints import OnStep, ignore_step
 
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
     from verdict.http.serving import Serving
 
 app = typer.Typer()
+LOOK_S = 0.2
 
 
 @app.command()
@@ -60,6 +69,48 @@ def run(
     settings = settings_of()
     role_set = alone(settings, role, names or ())
     serve(with_kafka(settings, role), role_set=role_set)
+
+
+@app.command()
+def warmup() -> None:
+    """Let the JVMs of Kafka and Spark save the classes that they load, for faster starts.
+
+    A service runs for some seconds on temporary data; your data is not used. The files (300 MB) are
+    in the cache folder of this user, and fit only this Java and these jars. Without them everything
+    works, and starts take longer.
+    """
+    application = settings_of().application
+    with (
+        show_progress("starting Kafka and Spark") as report,
+        tempfile.TemporaryDirectory(prefix="verdict-") as folder,
+        recorded() as archives,
+    ):
+        settings = settings_alone(application, data_dir=Path(folder))
+        with ServiceProcess(settings, tell=report) as running:
+            _let_one_be_refused(running)
+        report("saving the classes")
+        end_jvm()
+    for archive in archives:
+        note(f"{archive} ({archive.stat().st_size / 2**20:.0f} MiB)")
+    if not archives:
+        note("this Java writes no class archives: starts stay as slow as they are")
+
+
+def _let_one_be_refused(running: ServiceProcess) -> None:
+    """Let a record that is no command go the whole way, into the table of dead letters.
+
+    Any application can do that. Rules run in Python: for a JVM most commands are alike.
+    """
+    topics = running.settings.topics
+    servers = {"bootstrap.servers": running.service.bootstrap_servers}
+    producer = Producer(servers)
+    producer.produce(topics.every_commands()[0], b"no command", b"warm")
+    producer.flush()
+    with KafkaLog(servers) as log:
+        places = log.places([topics.dead_letters])
+        while not any(kept.end for kept in log.bounds(places).values()):
+            running.check()
+            time.sleep(LOOK_S)
 
 
 def serve(

@@ -20,6 +20,7 @@ SHARED = {  # verb → module, where several share one
     "history": "trace",
     "explain": "trace",
     "run": "up",
+    "warmup": "up",
     "skip": "recover",
     "reset-progress": "recover",
     "blocked": "repair",

@@ -112,8 +112,7 @@ def unknown_variables(application: Application | None, environment: Iterable[str
     known = {f"{PREFIX}{name.upper()}" for name in fields} | NO_SETTINGS
     for name in sorted(environment):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
-            near = get_close_matches(name.upper(), known, 1)
-            hint = f"did you mean {near[0]}?" if near else "see `verdict config show`"
+            hint = _suggestion(name.upper(), known)
             yield f"the variable {name} is none of ours and has no effect: {hint}"
 
 
@@ -142,11 +141,16 @@ def _problem(application: Application | None, problem: Any, flags: Mapping[str, 
     place = _place(application, name, flags)
     if problem["type"] == "extra_forbidden":
         known = settings_class(application).model_fields
-        near = get_close_matches(name.removeprefix("verdict_"), known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "`verdict config show` lists what there is"
+        hint = _suggestion(name.removeprefix("verdict_"), known)
         return f"unknown setting {name!r}{place}: {hint}"
     message = problem["msg"].removeprefix("Value error, ")
     return f"setting {name!r}{place}: {message}" if name else message
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    if near := get_close_matches(name, [*known], 1):
+        return f"did you mean {near[0]!r}?"
+    return "`verdict config show` lists what there is"
 
 
 def _place(application: Application | None, name: str, flags: Mapping[str, Any]) -> str:

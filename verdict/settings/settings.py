@@ -230,11 +230,6 @@ class Settings(BaseSettings):
         return self._application
 
     @property
-    def application_or_none(self) -> Application | None:
-        """The application, None if these were loaded without one."""
-        return self._application
-
-    @property
     def chosen(self) -> dict[str, object]:
         """The settings of the application, by name."""
         own = type(self).model_fields.keys() - Settings.model_fields.keys()
