@@ -84,7 +84,8 @@ def require_same_log(
     require_same_ids(remembered, found)
     if any(one.reached or one.records for one in remembered):
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            ends = by_topic(log.written(log.places(found.topic_ids.keys() & read)))
+            there = found.topic_ids.keys() & read
+            ends = by_topic(log.written(log.places(there))) if there else {}
             for one in remembered:
                 lost = beyond(one.reached, ends) or [*_replaced(log, one.records)]
                 _refuse({one.whose: lost}, LOST)

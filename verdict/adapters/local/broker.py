@@ -4,7 +4,6 @@ import base64
 import contextlib
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -42,7 +41,9 @@ JVM_OPTIONS = (
 
 # The voters are static, so that a data directory may be reused with another port. The cleaner's
 # buffer is 128 MB by default, too much for a small heap. After a crash the broker has to wait for
-# the end of its old session. An idle controller writes a record twice a second by default.
+# the end of its old session. An idle controller writes a record twice a second by default. The
+# folder is relative to the JVM's own: Java reads the file as Latin-1, and splits at commas.
+LOGS = "data"
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -52,7 +53,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-log.dirs={logs}
+log.dirs=data
 log.segment.bytes=16777216
 log.cleaner.dedupe.buffer.size=2097152
 auto.create.topics.enable=false
@@ -122,8 +123,8 @@ class EmbeddedBroker:
         self._lock = DataDirectoryLock(self.data_dir, "broker directory")
         try:
             self._port, controller_port = self._ports()
-            self._format(java, controller_port)
-            self._write_properties(self._properties, self._logs, controller_port)
+            self._write_properties(controller_port)
+            self._format(java)
             self._launch(java, self._lock)
             self._await_ready()
         except BaseException:
@@ -174,23 +175,14 @@ class EmbeddedBroker:
     def _properties(self) -> Path:
         return self.data_dir / "server.properties"
 
-    @property
-    def _logs(self) -> Path:
-        return self.data_dir / "data"
-
-    def _format(self, java: list[str], controller_port: int) -> None:
-        if self._logs.is_dir():
+    def _format(self, java: list[str]) -> None:
+        """Make an empty log, unless one is there; the tool writes this file last."""
+        if (self.data_dir / LOGS / "meta.properties").exists():
             return
-        # in another folder: an interrupt must leave no half-formatted one that looks like data
-        fresh = self.data_dir / "data.new"
-        shutil.rmtree(fresh, ignore_errors=True)
-        properties = self.data_dir / "format.properties"
-        self._write_properties(properties, fresh, controller_port)
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         tool = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}"]
-        tool += ["--config", str(properties)]
         answer = subprocess.run(
-            java + tool,
+            [*java, *tool, "--config", str(self._properties)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -201,15 +193,11 @@ class EmbeddedBroker:
             raise VerdictError(
                 f"cannot prepare {self.data_dir} for Kafka:\n{last_lines(answer.stdout)}"
             )
-        fresh.rename(self._logs)
 
-    def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
+    def _write_properties(self, controller_port: int) -> None:
         ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
         text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
-        # relative to the JVM's folder: Java reads the file as Latin-1, and splits at commas
-        path.write_text(
-            text.format(port=self._port, controller_port=controller_port, logs=logs.name)
-        )
+        self._properties.write_text(text.format(port=self._port, controller_port=controller_port))
 
     def _launch(self, java: list[str], lock: DataDirectoryLock) -> None:
         grace_s = RECORDING_S if is_recording() else GRACE_S
