@@ -13,16 +13,8 @@ if TYPE_CHECKING:
     from verdict.wire.partitions import TopicPartition
 
 __all__ = [
-    "Access",
-    "ReadToken",
-    "Reader",
-    "StatusReport",
-    "SubscribedEvent",
-    "Subscription",
-    "TopicPartition",
-    "get_status",
-    "wait_for_projection",
-    "wait_until_idle",
+    "Access", "ReadToken", "Reader", "StatusReport", "SubscribedEvent", "Subscription",
+    "TopicPartition", "get_status", "wait_for_projection", "wait_until_idle",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # it reads the imports above

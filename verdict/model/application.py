@@ -182,9 +182,10 @@ class Application:
             *((one.name, one.follows) for one in self.policies),
             *((one.name, one.follows) for one in self.notifications),
             *((one.name, (one.aggregate_type,)) for one in self.inbound),
-            *((one.name, (one.aggregate_type,)) for one in [self.lake] if one is not None),
             *((one.name, one.types) for one in declared),
         ]
+        if self.lake is not None:
+            followed.append((self.lake.name, (self.lake.aggregate_type,)))
         for name, follows in followed:
             if unknown := sorted(set(follows) - set(self.aggregate_types)):
                 raise InvalidApplicationError(

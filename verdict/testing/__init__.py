@@ -10,13 +10,6 @@ from verdict.testing.memory_log import LogRecord, TopicNotFoundError
 from verdict.testing.service import Service
 
 __all__ = [
-    "EndlessCascadeError",
-    "Given",
-    "GivenHistory",
-    "InMemory",
-    "LogRecord",
-    "Service",
-    "TopicNotFoundError",
-    "given",
-    "happened",
-]
+    "EndlessCascadeError", "Given", "GivenHistory", "InMemory", "LogRecord", "Service",
+    "TopicNotFoundError", "given", "happened",
+]  # fmt: skip
