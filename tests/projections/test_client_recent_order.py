@@ -98,24 +98,6 @@ def test_the_orders_of_a_client_come_from_all_partitions(shown: Shown) -> None:
     assert found == newest_first(many[-SHOWN:])
 
 
-@pytest.mark.proves("O-01")
-def test_reading_one_client_reads_two_short_stretches_of_indexes(read_side: ReadSide) -> None:
-    if read_side.engine.dialect.name != "sqlite":
-        return  # the words of SQLite's plans
-    statement = "SELECT * FROM client_recent_order WHERE client = 'ada'"
-    with read_side.engine.connect() as connection:
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
-
-    assert {step for step in plan if "_v1" in step} == {
-        "SEARCH client_recent_order_v1 USING INDEX "
-        "sqlite_autoindex_client_recent_order_v1_1 (group_key=?)",
-        "SEARCH client_recent_order_row_v1 USING INDEX "
-        "client_recent_order_row_v1_newest (group_key=? AND placed_at>?)",
-        "SEARCH other USING COVERING INDEX "  # of each, the few that are as new or newer
-        "client_recent_order_row_v1_newest (group_key=? AND placed_at>?)",
-    }
-
-
 def oracle(events: Iterable[RecordedEvent]) -> Rows:
     """Return client, place, order id, quantity, filled quantity, status: from the events alone."""
     orders: dict[str, dict[str, Any]] = {}

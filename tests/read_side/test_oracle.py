@@ -7,18 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from projections.us_exchanges import US_EXCHANGES
-from schemas.position import PositionClosed, PositionOpened, PositionRelisted, PositionTransferred
+from schemas.position import PositionClosed, PositionOpened
 from tests.kit.databases import ReadSide, Rows
-from tests.kit.log import EventLog, opened
-from tests.read_side.accidents import (
-    PARTITIONS,
-    Followed,
-    Step,
-    follow,
-    in_order,
-    of_positions,
-    steps,
-)
+from tests.read_side.accidents import Followed, Step, follow, of_positions, steps
 from tests.tiers import examples
 from verdict.adapters.sql import bulk
 from verdict.model.message import iso_time
@@ -70,7 +61,7 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "MANY", 3)
 
 
-@pytest.mark.proves("H-07", "A-05")
+@pytest.mark.proves("H-07", "H-08", "A-05")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.usefixtures("copies_early")
@@ -78,32 +69,3 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(sequence=steps(of_positions, [f"p-{number}" for number in range(6)]))
 def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: list[Step]) -> None:
     follow(Holders(read_side), sequence)
-
-
-@pytest.mark.proves("H-08")
-@pytest.mark.slow
-@pytest.mark.parametrize("cut", [1, 2, 7, 1000])
-def test_how_batches_are_cut_does_not_show_in_the_table(read_side: ReadSide, cut: int) -> None:
-    log = EventLog(PARTITIONS)
-    applier = read_side.applier("us_holder")
-    for number in range(200):
-        position_id, client = f"p-{number % 17}", f"client-{number % 5}"
-        exchange = "LON" if number % 3 else "IEX"
-        moves = PositionTransferred(client=client), PositionRelisted(exchange=exchange)
-        log.add(position_id, opened(client) if number < 17 else moves[number % 2])
-        if number % cut == 0:
-            applier.apply(log.batch())
-    applier.apply(log.batch())
-
-    rows = read_side.select("SELECT * FROM us_holder ORDER BY client")
-    assert rows == oracle(in_order(log.events(log.ends))) != []
-    assert replayed(read_side.changes()) == {client for client, _, _ in rows}
-
-
-def replayed(changes: Rows) -> set[str]:
-    """Return who is in after these changes; each one must follow from those before it."""
-    inside: set[str] = set()
-    for client, kind, _ in changes:
-        assert (client in inside) == (kind == "left")
-        inside ^= {client}
-    return inside

@@ -65,18 +65,6 @@ def test_how_often_a_rule_refused_whom_is_one_query(read_side: ReadSide) -> None
     ) == [("OVERFILL", "ada", 2), ("OVERFILL", "bob", 1)]
 
 
-def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:
-    source = replace(ACCEPTED.source, offset=99)
-    read_side.applier("outcome").apply(
-        batch_of([ACCEPTED, ACCEPTED.model_copy(update={"duplicate": True, "source": source})])
-    )
-
-    assert read_side.select('SELECT "offset", duplicate FROM outcome ORDER BY "offset"') == [
-        (40, 0),
-        (99, 1),
-    ]
-
-
 def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSide) -> None:
     read_side.applier("outcome").apply(batch_of([REJECTED.model_copy(update={"message": "a\0b"})]))
 

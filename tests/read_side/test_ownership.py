@@ -111,16 +111,6 @@ def show(engine: Engine, projection: Projection) -> None:
         creation.show(connection, projection, ROLES)
 
 
-def test_a_view_of_somebody_else_with_another_name_is_left_alone(engine: Engine) -> None:
-    run(engine, "CREATE VIEW outcomes AS SELECT 'theirs' AS id")
-
-    for _ in range(2):
-        create_read_side(engine, projections(APPLICATION))
-
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT id FROM outcomes")).scalar() == "theirs"
-
-
 def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
     postgresql: Server,
 ) -> None:

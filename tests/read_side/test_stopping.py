@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -255,14 +254,3 @@ def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
     require_still_stopped(stopped, decided, known=decided)
     with pytest.raises(SkippedSinceError, match=f"{TOPIC}:0:0, which stopped us_holder"):
         require_still_stopped(stopped, decided, known=NOTHING_PASSED_OVER)
-
-
-def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> None:
-    made = SkipRecord(
-        source=Source(TOPIC, 0, 3), until_offset=4, operator="ada", reason="a bomb", decided_at=NOW
-    )
-    for one in (made, replace(made, operator="bob", reason="me too")):
-        with read_side.engine.begin() as connection:
-            skips.copy(connection, [one])
-
-    assert read_side.select("SELECT operator, reason FROM skipped_record") == [("ada", "a bomb")]
