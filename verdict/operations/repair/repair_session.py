@@ -44,7 +44,6 @@ def repair(settings: Settings) -> Iterator[Repair]:
                 BlockedAggregates(
                     settings.application, engine, declared(settings.application, settings.chosen)
                 ),
-                # Kafka may be away: only records need it
                 StoppingRecords(engine, partial(kafka_options, settings), settings.topics),
                 DeadLetters(engine, settings.topics),
             )

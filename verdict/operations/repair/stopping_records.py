@@ -42,7 +42,10 @@ def place_of(address: str) -> Source | None:
 
 
 class StoppingRecords:
-    """Records by their position; decisions go to the topic that each run reads."""
+    """Records by their position; decisions go to the topic that each run reads.
+
+    `options` returns the options for Kafka, which only a skip needs.
+    """
 
     def __init__(self, engine: Engine, options: Callable[[], Options], topics: Topics) -> None:
         self._engine = engine
