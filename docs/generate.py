@@ -17,7 +17,7 @@ from docs.errors import catalogue
 from docs.python_reference import python_reference
 from verdict.cli.application import PANEL
 from verdict.cli.describe import type_of
-from verdict.cli.send import REJECTED
+from verdict.cli.send_file import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.errors import EnvironmentIncompleteError, TimedOutError, UnreachableError, VerdictError
 from verdict.http.application import page_of
