@@ -21,7 +21,7 @@ from verdict.read_side.apply.applier import Applier
 from verdict.read_side.apply.batch import ProjectionBatch
 from verdict.read_side.projections.kind_tables import compile_projection
 from verdict.read_side.tables import interventions, source_topics
-from verdict.read_side.tables.interventions import Intervention, Kind
+from verdict.read_side.tables.interventions import Intervention
 from verdict.streaming.event_log.archive import PositionNotFoundError
 from verdict.streaming.event_log.event_log import EventsMissingError
 from verdict.wire.partitions import OffsetRange, TopicPartition
@@ -267,11 +267,10 @@ def test_events_that_are_neither_archived_nor_in_kafka_or_do_not_exist_are_named
 
 @pytest.mark.long
 @pytest.mark.proves("B-09")
-@pytest.mark.parametrize("kind", ["evict", "accept"])
-def test_a_skipped_event_and_an_accepted_blocked_aggregate_are_marked(
-    world: World, tmp_path: Path, kind: Kind
+def test_blocked_aggregates_refuse_an_export_unless_they_are_skipped_or_accepted(
+    world: World, tmp_path: Path
 ) -> None:
-    """G-03: one aggregate that waits is named, and a person lets all others be told."""
+    """G-03: each is named, and a person lets all others be exported."""
     world.happen("p-1", opened("ada"))
     world.happen("p-2", opened("bob"), PositionClosed(), PositionAdjusted(amount=2))
     world.happen("p-3", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
@@ -280,18 +279,22 @@ def test_a_skipped_event_and_an_accepted_blocked_aggregate_are_marked(
     with pytest.raises(VerdictError, match=named):
         world.told("us_holder", "now", tmp_path)
 
-    decide(world, kind, "p-2")
+    skip(world, "p-2")
     with pytest.raises(VerdictError, match="1 aggregates are blocked: us_holder/position/p-3"):
         world.told("us_holder", "now", tmp_path)
-    decide(world, kind, "p-3")
-
-    rows, _ = world.told("us_holder", "now", tmp_path)
+    rows, completion = world.told("us_holder", "now", tmp_path, accept_blocked=True)
     assert [row[:2] for row in rows] == [("ada", 1)]
+    assert completion["blocked"] == ["us_holder/position/p-3"]
+
+    skip(world, "p-3")
+    rows, completion = world.told("us_holder", "now", tmp_path)
+    assert [row[:2] for row in rows] == [("ada", 1)]
+    assert "blocked" not in completion
 
 
-def decide(world: World, kind: Kind, name: str) -> None:
+def skip(world: World, name: str) -> None:
     with world.read_side.engine.begin() as connection:
-        made = Intervention(kind, "ada", "never open", 0, None, None)
+        made = Intervention("evict", "ada", "never open", 0, None, None)
         interventions.record(connection, compile_projection(us_holder), ("position", name, 3), made)
 
 

@@ -118,10 +118,12 @@ class World(KafkaDeployment):
         """Return what a reader of committed records sees, once no commit is on its way there."""
         return self.committed(topic)
 
-    def told(self, name: str, as_of: object, folder: Path) -> tuple[list[Any], dict[str, Any]]:
+    def told(
+        self, name: str, as_of: object, folder: Path, accept_blocked: bool = False
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Return the rows of a projection as of some position, and the progress record."""
         file = folder / "told.ndjson"
-        Materialiser(self.settings, name).run(parse_as_of(str(as_of)), str(file))
+        Materialiser(self.settings, name, accept_blocked).run(parse_as_of(str(as_of)), str(file))
         *rows, progress = map(json.loads, file.read_bytes().splitlines())
         return [tuple(row.values()) for row in rows], progress
 

@@ -242,28 +242,6 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
     assert is_rebuilt_alike(lot)
 
 
-@pytest.mark.proves("B-09")
-def test_an_accepted_aggregate_stays_blocked_and_others_go_on(
-    lot: Holding,
-) -> None:
-    lot.hold("p-7")
-    lot.happen("p-1", opened("ada"))
-    lot.log.add_unseen("p-1", PositionTransferred(client="bob"))
-    lot.happen("p-1", PositionTransferred(client="cleo"))
-    before = lot.waiting(), lot.read_side.holders()
-
-    said = [lot.operator.accept(address, BY) for address in (P1, P7)]
-
-    assert (lot.waiting(), lot.read_side.holders()) == before
-    assert said[0].endswith("`verdict export` goes on with what it was before version 2")
-    assert lot.interventions(["aggregate_id", "event_version", "kind", "operator", "reason"]) == [
-        ("p-1", 2, "accept", "ada", "it was mistyped"),
-        ("p-7", 2, "accept", "ada", "it was mistyped"),
-    ]
-    lot.restart()
-    assert (lot.waiting(), lot.read_side.holders()) == before
-
-
 @pytest.mark.proves("A-05")
 @pytest.mark.parametrize("most", [2, 1000])
 def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(

@@ -31,25 +31,31 @@ To = Annotated[
         "stdout.",
     ),
 ]
+AcceptBlocked = Annotated[
+    bool,
+    typer.Option(
+        "--accept-blocked",
+        help="Write blocked aggregates as they were before the event that blocks them.",
+    ),
+]
 
 
 @app.command()
 def export(
-    projection: Name,
-    as_of: AsOfText,
-    to: To,
+    projection: Name, as_of: AsOfText, to: To, accept_blocked: AcceptBlocked = False
 ) -> None:
     """Write a projection as of some position: a JSON record per row, in key order.
 
     The last record is the completion record: `as_of` (the option and the position that it means),
-    `count`, and `checksum`, SHA-256 over the lines before it. The same time or position always
+    `count`, and `checksum`, SHA-256 over the lines before it; with --accept-blocked also `blocked`,
+    if aggregates are. The same time or position always
     gives the same bytes. On a topic the key of a record is that of its row, a JSON array for
     several columns, and the key of the completion record is `verdict:materialised`.
     """
     asked = _parsed(as_of)
     settings = settings_of()
     with show_progress(f"{projection} as of {as_of}"):
-        done, new = Materialiser(settings, projection).run(asked, to)
+        done, new = Materialiser(settings, projection, accept_blocked).run(asked, to)
     about = f"{done['count']} rows of {projection} as of {asked.asked}, checksum {done['checksum']}"
     place = "stdout" if to == "-" else to
     note(f"{about}: {'written to' if new else 'nothing written, all of it is on'} {place}")

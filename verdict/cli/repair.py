@@ -68,16 +68,6 @@ def skip_blocked(id: Blocked, reason: Why, all_behind: All = False, by: Who = No
         note(on.blocked.skip(id, operator_identity(by, reason), all_behind))
 
 
-@blocked.command()
-def accept(id: Blocked, reason: Why, by: Who = None) -> None:
-    """Let `export` include the aggregate as it was before that event.
-
-    It stays blocked. Its event can still come, be edited or be skipped.
-    """
-    with repair(settings_of()) as on:
-        note(on.blocked.accept(id, operator_identity(by, reason)))
-
-
 @dead_letters.command("list")
 def list_dead_letters(waiting: AlsoWaiting = False, json: Json = False) -> None:
     """List the parked dead letters in the order in which Kafka got them."""

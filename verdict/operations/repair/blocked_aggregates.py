@@ -182,16 +182,6 @@ class BlockedAggregates:
         passed = "is" if len(skipped) == 1 else f"and {len(skipped) - 1} behind it are"
         return self._apply_rest(address, f"{passed} passed over", after)
 
-    def accept(self, address: str, by: OperatorIdentity) -> str:
-        """Let exports show the aggregate as it was before that event, while it is blocked."""
-        with self._engine.begin() as connection:
-            item = self._blocked(connection, address)
-            item.record(connection, "accept", by)
-        return (
-            f"{address} waits on; `verdict export` goes on with what it was before version "
-            f"{item.hold.version_needed}"
-        )
-
     def _item(self, connection: Connection, address: str) -> BlockedItem:
         """Return what is blocked at an address, with the archived events."""
         item = self._blocked(connection, address)

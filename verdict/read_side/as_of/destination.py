@@ -34,12 +34,16 @@ class ExportRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """The rows of a view that does not change any more, and the completion record."""
+    """The rows of a view that does not change any more, and the completion record.
+
+    `blocked` names the aggregates whose rows are those from before the event that blocks them.
+    """
 
     reader: Reader
     view: str
     key: tuple[str, ...]
     resolved: ResolvedPosition
+    blocked: tuple[str, ...] = ()
 
     def values(self) -> Iterator[dict[str, Any]]:
         """Yield the columns of each row."""
@@ -61,7 +65,9 @@ class Export:
         for record in self.rows():
             count += 1
             digest.update(record.line + b"\n")
-        return {"as_of": self.resolved.shown, "count": count, "checksum": digest.hexdigest()}
+        listed = {"blocked": [*self.blocked]} if self.blocked else {}
+        about: Fields = {"as_of": self.resolved.shown, "count": count}
+        return about | {"checksum": digest.hexdigest()} | listed
 
     def records(self) -> Iterator[ExportRecord]:
         """Yield the rows, then the completion record."""

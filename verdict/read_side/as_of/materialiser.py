@@ -57,9 +57,6 @@ WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
 QUARANTINED = (
     "SELECT topic, aggregate_type, aggregate_id, version, error FROM aggregate_quarantined"
 )
-ACCEPTED = """\
-SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
-WHERE projection = :projection AND kind = 'accept'"""
 
 
 class Materialiser:
@@ -68,8 +65,9 @@ class Materialiser:
     The live tables are not touched, and it does not matter how far they have come.
     """
 
-    def __init__(self, settings: Settings, name: str) -> None:
+    def __init__(self, settings: Settings, name: str, accept_blocked: bool = False) -> None:
         self._settings = settings
+        self._accept_blocked = accept_blocked
         self._projection = _changing(live_settings(settings, name), name)
         self._kafka = kafka_of(settings)
 
@@ -101,10 +99,13 @@ class Materialiser:
             url = url_of(folder / "as-of.db")
             with _engine(url) as engine:
                 records = AsOfRecords(events, settings.topics, partial(open_reader, settings))
-                fill(engine, projection, records, resolved)
+                held = fill(engine, projection, records, resolved)
+            if held and not self._accept_blocked:
+                raise _incomplete(projection, held)
             with Reader(url, [*projection.views]) as reader:
                 key = declared_projections(settings.application)[projection.name].key
-                yield Export(reader, projection.name, key, resolved)
+                blocked = tuple(f"{projection.name}/{kind}/{one}" for kind, one in held)
+                yield Export(reader, projection.name, key, resolved, blocked)
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
         with suppress(UnreachableError):  # without a read side Kafka may have all of it
@@ -200,17 +201,12 @@ class AsOfRecords:
 
 def fill(
     engine: Engine, projection: Projection, records: AsOfRecords, resolved: ResolvedPosition
-) -> None:
-    """Make the tables, and apply what is before the position."""
+) -> Held:
+    """Make the tables, and apply what is before the position; return what is blocked then."""
     fold(engine, projection, records, resolved.ends, partial(_is_in, resolved.as_of.millis))
-    accepted = {*records.select(ACCEPTED, {"projection": projection.name})}
     with engine.connect() as connection:
         held = {**records.quarantined(projection), **blocked.load(connection, projection)}
-    waiting = {
-        key: held[key] for key in sorted(held) if (*key, held[key].version_needed) not in accepted
-    }
-    if waiting:
-        raise _incomplete(projection, waiting)
+    return {key: held[key] for key in sorted(held)}
 
 
 def _incomplete(projection: Projection, held: Held) -> VerdictError:
@@ -224,8 +220,8 @@ def _incomplete(projection: Projection, held: Held) -> VerdictError:
     more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
     return VerdictError(
         f"{name} cannot be exported: {len(held)} aggregates are blocked: {shown}{more}; the "
-        f"first: {hold.error or lacks}; see `verdict blocked list`: {fix}; or go on with what "
-        "they were before, each with `verdict blocked accept ID --reason …`"
+        f"first: {hold.error or lacks}; see `verdict blocked list`: {fix}; or `verdict "
+        "export --accept-blocked` writes what they were before"
     )
 
 

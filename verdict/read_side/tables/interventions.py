@@ -31,7 +31,7 @@ table = Table(
 )
 SEQUENCE = table.name
 
-Kind = Literal["replay", "edit", "evict", "accept"]
+Kind = Literal["replay", "edit", "evict"]
 AMENDING: tuple[Kind, ...] = ("edit", "evict")  # the others change nothing
 EventKey = tuple[str, str, int]
 
@@ -43,7 +43,7 @@ class Intervention(NamedTuple):
     """What an operator did about an event, or about one that never came.
 
     The projection was to use the payload `before` (JSON), and uses `after`; without `after` it
-    skips the event. `accept` changes neither: exports may go without the blocked aggregate.
+    skips the event.
     """
 
     kind: Kind
