@@ -135,13 +135,12 @@ class _StatusQuery:
 def _with_kafka(
     asking: _StatusQuery, settings: Settings, log: KafkaLog, found: StatusReport, reads: bool
 ) -> StatusReport:
-    decider_query, *others = queries = queries_of(settings)
-    seen = {one: asking.ask(partial(decode_progress, log, one)) for one in queries}
+    seen = [(one, asking.ask(partial(decode_progress, log, one))) for one in queries_of(settings)]
     if asking.lacks_kafka:  # nor would it answer other questions
         return found
-    progress_records = {query: progress for query, progress in seen.items() if progress is not None}
-    progress, kafka = progress_records.get(decider_query), kafka_of(settings)
-    asking.ask(partial(require_log_of, [*progress_records.items()], kafka))
+    known = [(query, progress) for query, progress in seen if progress is not None]
+    (_, progress), kafka = seen[0], kafka_of(settings)  # the decider's
+    asking.ask(partial(require_log_of, known, kafka))
     differences = asking.ask(partial(topic_differences, settings, progress), "") or ()
     asking.problems += topic_problems(differences)
     if reads:
@@ -152,7 +151,7 @@ def _with_kafka(
         decided = asking.ask(partial(decider, progress, settings.topics, log))
         if decided is not None:
             found = replace(found, decider=decided[0], commands=decided[1])
-    ran = [progress_records[query] for query in others if query in progress_records]
+    ran = [one for _, one in known if one is not progress]
     return replace(found, processors=asking.ask(partial(processors, ran, log)))
 
 
