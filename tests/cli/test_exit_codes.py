@@ -5,6 +5,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,14 +24,19 @@ VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
 ROOT = Path(__file__).parents[2]
 
 
-def process(*arguments: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
+@contextmanager
+def process(*arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(
         [*VERDICT, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT), "VERDICT_APP": IN_A_CHECKOUT},
-    )
+    ) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 @pytest.mark.process
@@ -148,7 +155,6 @@ def test_a_file_that_is_sent_says_how_much_was_sent_when_it_is_stopped(
             sending.send_signal(number)
             assert sending.wait() == code
             said = sending.stderr.read().decode()
-        tailing.kill()
 
     assert said == (
         "1 sent; stopped before the end: send the file again, each command is decided once\n"
