@@ -144,17 +144,19 @@ def test_a_file_that_is_sent_says_how_much_was_sent_when_it_is_stopped(
     """SIGTERM was silent."""
     name = f"stopped-{code}"
     line = {"aggregate": "order", "aggregate_id": name, "command_id": name, "payload": {}}
-    with process("tail", "commands", "order", "--id", name, "--from", "beginning") as tailing:
-        with process("send", "--file", "-") as sending:
-            assert sending.stdin is not None
-            assert sending.stderr is not None
-            assert tailing.stdout is not None
-            sending.stdin.write(json.dumps(line).encode() + b"\n")
-            sending.stdin.flush()
-            assert name.encode() in tailing.stdout.readline()  # it waits for the next line
-            sending.send_signal(number)
-            assert sending.wait() == code
-            said = sending.stderr.read().decode()
+    with (
+        process("tail", "commands", "order", "--id", name, "--from", "beginning") as tailing,
+        process("send", "--file", "-") as sending,
+    ):
+        assert sending.stdin is not None
+        assert sending.stderr is not None
+        assert tailing.stdout is not None
+        sending.stdin.write(json.dumps(line).encode() + b"\n")
+        sending.stdin.flush()
+        assert name.encode() in tailing.stdout.readline()  # it waits for the next line
+        sending.send_signal(number)
+        assert sending.wait() == code
+        said = sending.stderr.read().decode()
 
     assert said == (
         "1 sent; stopped before the end: send the file again, each command is decided once\n"
