@@ -76,7 +76,8 @@ def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
 def test_what_is_not_there_is_said(shown: TestClient) -> None:
     for path in (
         "/state/order/nobody", "/state/nothing/o-1", "/state/order/o-1?at_version=3",
-        "/history/order/nobody", "/trace/nobody", "/explain/nobody", "/read/nothing",
+        "/history/order/nobody", "/history/nothing/o-1?_offset=1", "/trace/nobody",
+        "/explain/nobody", "/read/nothing",
     ):  # fmt: skip
         told = asked(shown, path, 404)
         assert (told["type"], bool(told["detail"])) == ("urn:verdict:error:NotFoundError", True)

@@ -75,6 +75,9 @@ def described(page: FastAPI, settings: Settings) -> Schema:
     describe_views(paths, schemas, settings)
     for path in ("/state/{aggregate}/{id}", "/history/{aggregate}/{id}"):
         set_choices(paths[path]["get"], "aggregate", application.aggregate_types)
+    for operation in (one for methods in paths.values() for one in methods.values()):
+        for parameter in operation.get("parameters", ()):
+            parameter["schema"] = _not_null(parameter["schema"])
     _drop_titles([paths, schemas])
     return document
 
@@ -173,6 +176,15 @@ def _describe_events(application: Application, schemas: dict[str, Schema]) -> No
         about = schemas["EventPayload"]["description"]
         payloads = {"anyOf": [reference(name) for name in found]}
         schemas["EventPayload"] = {"description": about, **payloads}
+
+
+def _not_null(schema: Schema) -> Schema:
+    """Return the schema of a parameter without null: one that is not given is left out."""
+    given = [one for one in schema.get("anyOf", ()) if one != NULL]
+    if len(given) != 1:
+        return schema
+    only: Schema = given[0]
+    return only | {name: part for name, part in schema.items() if name != "anyOf"}
 
 
 def _drop_titles(document: Any) -> None:

@@ -74,7 +74,8 @@ def get_history(
     """Return the newest commands to an aggregate, also rejected ones, with their events."""
     with context.reader() as reader:
         found = history(context.application, reader, aggregate, id, limit, offset)
-    if not (found.commands or found.missing or offset):
+    is_behind_the_end = offset and aggregate in context.application.aggregate_types
+    if not (found.commands or found.missing or is_behind_the_end):
         raise NotFoundError(f"there is no {aggregate} {id!r}: the read side knows no command to it")
     following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
     return JsonLine(

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.long, pytest.mark.process]
 
 PAGES = [
     "/", "/rates", "/rejections", "/attention", "/application", "/topics", "/commands", "/events",
-    "/aggregates", "/search?q=nobody", "/sql",
+    "/aggregates", "/audit", "/search?q=nobody", "/sql",
     f"/flow?id={FLOW}", f"/explain?id={LATE}", "/rejections?reason=VERSION_CONFLICT",
     "/aggregate?aggregate=order&id=o-1", "/aggregate?aggregate=invoice&id=inv-1",
     "/blocked?" + urlencode({"id": "us_holder/position/p-7"}),

@@ -238,3 +238,14 @@ def test_an_application_of_nothing_is_described_too() -> None:
     assert "/state/{aggregate}/{id}" in document["paths"]
     assert {*REFERRED.findall(json.dumps(document))} <= document["components"]["schemas"].keys()
     assert '"enum": []' not in json.dumps(document)
+
+
+def test_no_parameter_is_null(document: Any) -> None:
+    """An optional one is left out: the text `null` is refused."""
+    every = (
+        parameter
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for parameter in operation.get("parameters", ())
+    )
+    assert [one["name"] for one in every if "null" in str(one["schema"])] == []
