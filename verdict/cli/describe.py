@@ -52,7 +52,8 @@ def describe(
         _describe_application(settings, json)
         return
     one = settings.application.aggregate(aggregate)
-    facts, parts = _facts(one, settings), _parts(one, settings)
+    facts = _facts(one, settings)
+    parts = _parts(one, facts)
     if message is not None:
         kind = _message(one, message)
         facts, parts = kind.model_json_schema(), _message_parts(kind)
@@ -110,8 +111,7 @@ def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
         yield "verb", verb.name, verb.summary
 
 
-def _parts(aggregate: Aggregate[Message], settings: Settings) -> Iterator[Table | Text | str]:
-    facts = _facts(aggregate, settings)
+def _parts(aggregate: Aggregate[Message], facts: Fields) -> Iterator[Table | Text | str]:
     yield Text(f"aggregate {aggregate.name}", "bold")
     yield f"topics: {', '.join(facts['topics'])}"
     for kind in (*aggregate.command_types.values(), *aggregate.event_types.values()):

@@ -48,9 +48,9 @@ def export(
 
     The last record is the completion record: `as_of` (the option and the position that it means),
     `count`, and `checksum`, SHA-256 over the lines before it; with --accept-blocked also `blocked`,
-    if aggregates are. The same time or position always
-    gives the same bytes. On a topic the key of a record is that of its row, a JSON array for
-    several columns, and the key of the completion record is `verdict:materialised`.
+    if aggregates are. The same time or position always gives the same bytes. On a topic the key of
+    a record is that of its row, a JSON array for several columns, and the key of the completion
+    record is `verdict:materialised`.
     """
     asked = _parsed(as_of)
     settings = settings_of()

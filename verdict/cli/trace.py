@@ -80,9 +80,9 @@ def trace(
 
     Rejected commands are included. A command that was sent again is shown once, with the positions
     of its repetitions. The data comes from the read side; the exit code is 1 if it does not know
-    the flow. With --json one object per command record that no event in the flow caused,
-    the others below the events that caused them; `checked` says whether an event's fields were read
-    from its bytes, which auditors may see, or from the columns of the archive.
+    the flow. With --json one object per command record that no event in the flow caused, the others
+    below the events that caused them; `checked` says whether an event's fields were read from its
+    bytes, which auditors may see, or from the columns of the archive.
     """
     settings = settings_of()
     with open_reader(settings, role) as reader:

@@ -260,7 +260,7 @@ class BlockedAggregates:
         """Return what is known; what the archive does not have yet is None."""
         missing = f"version {row.version_needed} is missing, and {row.version_seen} has come"
         facts: Fields = {
-            "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
+            "id": blocked.address_of(row.projection, (row.aggregate_type, row.aggregate_id)),
             "kind": "event" if row.error else "gap",
             "since": iso_time(row.found_at),
             "behind": row.version_seen - row.version_needed,

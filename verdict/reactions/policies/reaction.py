@@ -74,7 +74,7 @@ class Reactions:
             nameable = retried.isprintable() and len(retried) <= NAME_CHARS
             yield self._letter(record, error, self._back(record, retried) if nameable else None)
 
-    @property
+    @cached_property
     def _followers(self) -> Sequence[Policy | Notification]:
         return [*self.policies, *self.notifications]
 

@@ -65,9 +65,9 @@ class Export:
         for record in self.rows():
             count += 1
             digest.update(record.line + b"\n")
-        listed = {"blocked": [*self.blocked]} if self.blocked else {}
-        about: Fields = {"as_of": self.resolved.shown, "count": count}
-        return about | {"checksum": digest.hexdigest()} | listed
+        shown, checksum = self.resolved.shown, digest.hexdigest()
+        about: Fields = {"as_of": shown, "count": count, "checksum": checksum}
+        return about | ({"blocked": [*self.blocked]} if self.blocked else {})
 
     def records(self) -> Iterator[ExportRecord]:
         """Yield the rows, then the completion record."""

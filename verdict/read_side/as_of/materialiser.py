@@ -104,8 +104,8 @@ class Materialiser:
                 raise _incomplete(projection, held)
             with Reader(url, [*projection.views]) as reader:
                 key = declared_projections(settings.application)[projection.name].key
-                blocked = tuple(f"{projection.name}/{kind}/{one}" for kind, one in held)
-                yield Export(reader, projection.name, key, resolved, blocked)
+                addresses = tuple(blocked.address_of(projection.name, one) for one in held)
+                yield Export(reader, projection.name, key, resolved, addresses)
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
         with suppress(UnreachableError):  # without a read side Kafka may have all of it
@@ -216,7 +216,7 @@ def _incomplete(projection: Projection, held: Held) -> VerdictError:
     if not projection.waits_for_events:
         fix = "have it written again"
     lacks = f"version {hold.version_needed} of {kind} {one!r} is missing"
-    shown = ", ".join(f"{name}/{kind}/{one}" for kind, one in [*held][:SHOWN])
+    shown = ", ".join(blocked.address_of(name, key) for key in [*held][:SHOWN])
     more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
     return VerdictError(
         f"{name} cannot be exported: {len(held)} aggregates are blocked: {shown}{more}; the "

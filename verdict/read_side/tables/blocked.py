@@ -72,6 +72,11 @@ class TooManyBlockedError(Exception):
 Held = Mapping[AggregateKey, BlockedAggregate]
 
 
+def address_of(projection_name: str, key: AggregateKey) -> str:
+    """Return what `verdict blocked` calls a blocked aggregate."""
+    return "/".join((projection_name, *key))
+
+
 def load(connection: Connection, projection: Projection) -> Held:
     names = ("aggregate_type", "aggregate_id", *BlockedAggregate._fields)
     statement = select(*(table.c[name] for name in names)).where(_of(projection))
